@@ -317,22 +317,24 @@ int account_drop_table(struct account *account, struct caller *caller, const cha
  * is. 0, -ENOENT or -errno. */
 int account_find_table_now(struct account *account, struct caller *caller, const char *table);
 
-/* Whole tables. All rows of the directory, or of a part of it that begins at any row, go to the
- * sink in key order, the bad ones too. Everything is requested after the call has begun, and
- * nothing goes through the cache: the memory that is used does not depend on the number of rows.
- * Rows of different moments may follow each other. What is queued in this account is not shown.
+/* Whole tables. The rows of the directory, or of a part of it that begins at any row, go to the
+ * sink in key order, the bad ones too: all of them, or those of the choice. Everything is requested
+ * after the call has begun, and nothing goes through the cache: the memory that is used does not
+ * depend on the number of rows. Rows of different moments may follow each other. What is queued in
+ * this account is not shown.
  *
- * keys_only: pages of positions and ETags. The sink ends the export by an answer other than 0,
+ * The sink ends the export by an answer other than 0,
  * which is the result. A sink that takes its time costs the caller no deadline. A directory without
  * rows is 0 as well. -ENOENT: no such table. */
 typedef int rows_sink(void *context, const struct run *rows);
 int account_export(struct account *account, struct caller *caller,
-                   const struct directory *directory, bool keys_only, rows_sink *sink,
-                   void *context);
+                   const struct directory *directory, const struct row_choice *choice,
+                   rows_sink *sink, void *context);
 /* The same rows for a caller that takes the pages by itself. Sends nothing; the caller closes ret
  * before the account is destroyed. 0 or -errno. */
 int account_stream_rows(struct account *account, struct caller *caller,
-                        const struct directory *directory, bool keys_only, struct row_stream **ret);
+                        const struct directory *directory, const struct row_choice *choice,
+                        struct row_stream **ret);
 
 /* Begins an import into the table. Sends nothing. `refused` is called by import_step, on its
  * thread. The caller destroys it before the account. 0 or -ENOMEM. */

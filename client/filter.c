@@ -31,6 +31,11 @@ void filter_destroy(struct filter *filter)
     free(filter);
 }
 
+const char *filter_text(const struct filter *filter)
+{
+    return filter->tree.text;
+}
+
 /* For each relation to a key, the text to append to the key to get the begin and the end of the
  * matching positions; data NULL: no bound. */
 static const struct {

@@ -174,6 +174,12 @@ bool range_holds_range(struct range range, struct range part)
     return bytes_compare(range.lo, part.lo) <= 0 && bytes_compare(part.hi, range.hi) <= 0;
 }
 
+struct range range_meet(struct range a, struct range b)
+{
+    return (struct range){bytes_compare(a.lo, b.lo) < 0 ? b.lo : a.lo,
+                          bytes_compare(a.hi, b.hi) > 0 ? b.hi : a.hi};
+}
+
 bool range_is_in_partition(struct range range)
 {
     if (!position_has_row(range.lo))

@@ -11,8 +11,6 @@
 /* The service sends an empty page where a range goes on at another of its servers, or after 5 s
  * without a row. A few in a row are usual; more are followed at the pace of a backoff. */
 #define EMPTY_PAGES_AT_ONCE 4
-/* An empty page of a filtered query that took as long is the service's work, and so progress. */
-#define FILTER_WORK_MS 1000
 
 struct retrying_store {
     struct table_store store;
@@ -217,10 +215,11 @@ static int retrying_query(struct table_store *store, const struct query *query, 
         &(struct request){
             .attempt = attempt_query, .query = query, .builder = builder, .ret_next = ret_next},
         call);
-    if (r < 0 || !*ret_next || page_builder_rows(builder) > 0 ||
-        continuation_is_progress(*ret_next))
+    if (r < 0 || !*ret_next || page_builder_rows(builder) > 0)
         return r;
-    if (query->filter && clock_now_ms(self->clock) - call->sent_ms >= FILTER_WORK_MS)
+    if (query->filter) /* the service has looked for up to 5 s, or to the end of a server's part */
+        continuation_set_progress(*ret_next);
+    if (continuation_is_progress(*ret_next))
         return 0;
     return pace_empty_page(self, query->after, *ret_next, call);
 }

@@ -115,6 +115,11 @@ void answer_finish(struct answer *answer)
     continuation_destroy(TAKE_PTR(answer->next));
 }
 
+bool answer_is_progress(const struct answer *answer)
+{
+    return page_rows(answer->page) > 0 || !answer->next || continuation_is_progress(answer->next);
+}
+
 static int check_rows(const struct query *query, const struct page_builder *builder,
                       struct call *call)
 {

@@ -50,6 +50,8 @@ struct answer {
     struct continuation *next; /* NULL: the range is exhausted */
 };
 void answer_finish(struct answer *answer);
+/* An empty page that goes on is none, but for continuation_set_progress. */
+bool answer_is_progress(const struct answer *answer);
 
 enum write_kind {
     WRITE_INSERT,         /* the entity must not exist: else -EEXIST */

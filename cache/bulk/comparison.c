@@ -29,8 +29,8 @@ int comparison_create(const struct compared_table tables[COMPARE_SIDES], bool ma
         at->table = *table;
         if (range_is_empty(table->directory.range))
             continue;
-        int r = account_stream_rows(table->account, table->caller, &table->directory, false,
-                                    &at->stream);
+        int r = account_stream_rows(table->account, table->caller, &table->directory,
+                                    &(struct row_choice){0}, &at->stream);
         if (r < 0)
             return r;
     }

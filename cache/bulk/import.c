@@ -91,7 +91,8 @@ static void commit(struct import *import, struct job *job)
     struct request_slot slot = {.window = import->window, .lane = lane_of_table(import->table)};
     request_slot_begin(&slot, &call, import->account->read.clock);
     batch_commit(&import->batches, &job->batch, &call);
-    request_slot_end(&slot, &call, job->batch.again.error, call.failure.error == 0);
+    request_slot_end(&slot, &call, job->batch.again.error,
+                     call.failure.error == 0 ? REQUEST_GOOD : REQUEST_OTHER);
 }
 
 static void *work(void *context)

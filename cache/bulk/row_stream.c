@@ -7,9 +7,14 @@ struct row_stream {
 };
 
 int account_stream_rows(struct account *account, struct caller *caller,
-                        const struct directory *directory, bool keys_only, struct row_stream **ret)
+                        const struct directory *directory, const struct row_choice *choice,
+                        struct row_stream **ret)
 {
-    const struct read_ahead_apart apart = {directory->table, directory->range, keys_only};
+    const struct read_ahead_apart apart = {.table = directory->table,
+                                           .range = directory->range,
+                                           .keys_only = choice->keys_only,
+                                           .filter = choice->filter,
+                                           .select = choice->select};
     _cleanup_(row_stream_closep) struct row_stream *stream = calloc(1, sizeof(*stream));
     if (!stream)
         return call_fail(&caller->call, -ENOMEM, "out of memory");

@@ -1,10 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef CACHE_BULK_ROW_STREAM_H
 #define CACHE_BULK_ROW_STREAM_H
-/* All rows of a directory in key order, page by page: account_stream_rows of cache/account.h begins
- * one. It reads ahead while its caller is elsewhere. One thread uses it. */
+/* All rows of a directory, or those that match a filter, in key order, page by page:
+ * account_stream_rows of cache/account.h begins one. It reads ahead while its caller is elsewhere.
+ * One thread uses it. */
 #include "cache/caller.h"
 #include "client/page.h"
+
+struct filter;
+
+struct row_choice {
+    bool keys_only;              /* pages of positions and ETags */
+    const struct filter *filter; /* NULL: all rows; else those that match, by the service */
+    const char *select;          /* names with commas: of each entity these properties; NULL: all */
+};
 
 struct row_stream;
 

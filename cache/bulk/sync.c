@@ -223,7 +223,8 @@ static int read_now(struct sync *sync, enum compare_side side, struct bytes posi
     const struct directory row = {.kind = DIRECTORY_ENTITIES,
                                   .table = table->directory.table,
                                   .range = {position, buffer_bytes(&behind)}};
-    int r = account_stream_rows(table->account, table->caller, &row, false, &stream);
+    int r =
+        account_stream_rows(table->account, table->caller, &row, &(struct row_choice){0}, &stream);
     if (r == 0)
         r = row_stream_next(stream, table->caller, ret);
     return r < 0 ? fail(sync, side, r, &table->caller->call.failure) : 0;
@@ -338,7 +339,8 @@ static int ask(struct sync *sync, struct check *check)
     const struct directory range = {.kind = DIRECTORY_FLAT,
                                     .table = from->directory.table,
                                     .range = {position_of(check, 0), buffer_bytes(&behind)}};
-    int r = account_stream_rows(from->account, from->caller, &range, true, &stream);
+    int r = account_stream_rows(from->account, from->caller, &range,
+                                &(struct row_choice){.keys_only = true}, &stream);
     while (r == 0 && (r = row_stream_next(stream, from->caller, &rows)) > 0) {
         mark(check, &rows);
         run_finish(&rows);

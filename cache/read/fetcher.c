@@ -160,8 +160,7 @@ static int ask_page(struct flight *flight, struct query *query, struct answer *r
            query->top > 1)
         query->top = MAX(query->top / 8, 1);
     if (r == 0)
-        note_arrival(flight,
-                     page_rows(ret->page) > 0 || !ret->next || continuation_is_progress(ret->next));
+        note_arrival(flight, answer_is_progress(ret));
     return r;
 }
 

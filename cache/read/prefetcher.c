@@ -31,7 +31,7 @@ enum state { RUNS, CAUTIOUS, FAILED };
 
 struct prefetcher {
     struct prefetcher_source source;
-    char *table;
+    char *table, *filter, *select; /* filter, select: or NULL */
     struct stamp since;
     enum read_kind kind;
     bool is_apart, is_traversal;
@@ -85,6 +85,8 @@ static void release(struct prefetcher *prefetcher)
     buffer_finish(&prefetcher->frontier);
     monitor_finish(&prefetcher->monitor);
     free(prefetcher->table);
+    free(prefetcher->filter);
+    free(prefetcher->select);
     free(prefetcher);
 }
 
@@ -92,6 +94,32 @@ static void release(struct prefetcher *prefetcher)
 static size_t share_bytes(const struct prefetcher_source *source)
 {
     return MAX(source->ahead_bytes / MAX(atomic_load(source->live), 1), 1);
+}
+
+/* `text` may be NULL. */
+static int copy(const char *text, char **ret)
+{
+    *ret = text ? strdup(text) : NULL;
+    return text && !*ret ? -ENOMEM : 0;
+}
+
+static int create_scan(struct prefetcher *prefetcher, const struct prefetcher_options *options)
+{
+    const struct scan_limits limits = {.page_rows = TABLE_STORE_PAGE_ROWS,
+                                       .fanout = options->fanout,
+                                       .window_bytes =
+                                           share_bytes(&prefetcher->source) / NAMES_PART,
+                                       .keys_only = options->kind != READ_ROWS};
+    int r = copy(options->table, &prefetcher->table);
+    if (r == 0)
+        r = copy(options->filter, &prefetcher->filter);
+    if (r == 0)
+        r = copy(options->select, &prefetcher->select);
+    if (r < 0)
+        return r;
+    return options->filter
+               ? scan_filtered_create(options->range, &limits, &prefetcher->scan)
+               : read_kind_create_scan(options->kind, options->range, &limits, &prefetcher->scan);
 }
 
 int prefetcher_create(const struct prefetcher_source *source,
@@ -117,13 +145,7 @@ int prefetcher_create(const struct prefetcher_source *source,
         (void)snprintf(prefetcher->command, sizeof(prefetcher->command), "%s",
                        opener->call.command);
     buffer_init(&prefetcher->frontier, POSITION_MAX_BYTES);
-    prefetcher->table = strdup(options->table);
-    struct scan_limits limits = {.page_rows = TABLE_STORE_PAGE_ROWS,
-                                 .fanout = options->fanout,
-                                 .window_bytes = share_bytes(source) / NAMES_PART};
-    int r = prefetcher->table
-                ? read_kind_create_scan(options->kind, options->range, &limits, &prefetcher->scan)
-                : -ENOMEM;
+    int r = create_scan(prefetcher, options);
     if (r < 0) {
         release(prefetcher);
         return call_fail(&opener->call, r, "out of memory");
@@ -178,9 +200,10 @@ static double ahead_locked(const struct prefetcher *prefetcher)
 
 static bool may_run_ahead_locked(const struct prefetcher *prefetcher, bool has_room)
 {
+    bool asks_all =
+        prefetcher->kind == READ_LEVEL || (prefetcher->filter && prefetcher->is_awaited);
     return has_room && prefetcher->state == RUNS &&
-           (prefetcher->kind == READ_LEVEL ||
-            ahead_locked(prefetcher) < most_ahead_locked(prefetcher));
+           (asks_all || ahead_locked(prefetcher) < most_ahead_locked(prefetcher));
 }
 
 static bool may_send_locked(const struct prefetcher *prefetcher, bool has_room)
@@ -281,8 +304,7 @@ static void forget_failure_locked(struct prefetcher *prefetcher)
 static void tell(struct prefetcher *prefetcher, const struct job *job, int r, struct answer *answer,
                  const struct seen *seen, struct call *call)
 {
-    /* an empty page that goes on is none */
-    bool is_progress = r == 0 && (page_rows(answer->page) > 0 || !answer->next);
+    bool is_progress = r == 0 && answer_is_progress(answer);
     INSIDE(&prefetcher->monitor);
     prefetcher->asked_ms = MIN(prefetcher->asked_ms, seen->asked_ms);
     prefetcher->fetched += seen->was_fetched;
@@ -300,6 +322,12 @@ static void tell(struct prefetcher *prefetcher, const struct job *job, int r, st
     prefetcher->answered += r >= 0 && is_progress;
     check_locked(prefetcher);
     monitor_tell(&prefetcher->monitor);
+}
+
+/* Its latency is the time for which the service looked for rows. */
+static bool is_filtered(const struct job *job)
+{
+    return job->prefetcher->filter && !job->request.is_of_names;
 }
 
 static void perform(struct job *job)
@@ -323,14 +351,19 @@ static void perform(struct job *job)
                                            .table = prefetcher->table,
                                            .since = since,
                                            .is_apart = prefetcher->is_apart,
+                                           .filter = prefetcher->filter,
+                                           .select = prefetcher->select,
                                            .request = &job->request};
     _cleanup_(answer_finish) struct answer answer = {0};
     struct seen seen = {.asked_ms = began_ms};
     request_slot_begin(&job->slot, &caller.call, source->clock);
     int r = scan_answer(source->overlay, source->fetcher, &caller, &question, &answer, &seen);
     bool is_good = r == 0 && seen.was_fetched && page_rows(answer.page) > 0;
+    enum request_end end = r == 0 && is_filtered(job) ? REQUEST_UNTIMED
+                           : is_good                  ? REQUEST_GOOD
+                                                      : REQUEST_OTHER;
     tell(prefetcher, job, r, &answer, &seen, &caller.call);
-    request_slot_end(&job->slot, &caller.call, r, is_good);
+    request_slot_end(&job->slot, &caller.call, r, end);
 }
 
 static bool pump(struct prefetcher *prefetcher, const struct caller *consumer);

@@ -14,6 +14,9 @@
  * read. The request window (request_window.h) limits what all of a table have in flight, but for
  * what a consumer waits for.
  *
+ * With a filter it asks for all that the bytes allow while its consumer waits: pages have few rows
+ * then, or none, and the rows that are waited for may be many requests away.
+ *
  * A traversal holds what its consumer has taken and not passed (held_pages.h). So what it lists is
  * still there when it comes to visit it; and it runs ahead only as far as there is room beside it.
  *
@@ -59,8 +62,10 @@ struct prefetcher_options {
     int fanout;         /* of READ_LEVEL: of more partitions it reads the prefixes */
     size_t ahead_bytes; /* it may run ahead so far, where its share is larger; 0: its share */
     bool is_apart;      /* of rows: everything is requested, and nothing goes into the cache */
-    bool is_traversal;  /* of rows: they are listed first and visited later, so what was taken is
-                           held; of names: rows tell most of them, so little is guessed */
+    /* Of rows apart, as of struct query, copied. With a filter the scan is scan_filtered. */
+    const char *filter, *select;
+    bool is_traversal; /* of rows: they are listed first and visited later, so what was taken is
+                          held; of names: rows tell most of them, so little is guessed */
 };
 
 /* Sends nothing. Its requests count for the opener's command and have the opener's patience each.

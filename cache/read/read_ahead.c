@@ -345,9 +345,18 @@ int read_ahead_apart(struct read_ahead *read_ahead, struct caller *caller,
                      const struct read_ahead_apart *apart, struct prefetcher **ret)
 {
     size_t keys_bytes = read_ahead->source.cache_bytes / APART_PART;
+    _cleanup_(buffer_finish) struct buffer lo = {.max = 2 * FILTER_MAX_BYTES};
+    _cleanup_(buffer_finish) struct buffer hi = {.max = 2 * FILTER_MAX_BYTES};
+    struct range bounds = RANGE_ALL;
+    int r = apart->filter ? filter_bounds(apart->filter, &lo, &hi, &bounds) : 0;
+    if (r < 0)
+        return call_fail(&caller->call, r, "out of memory");
     struct prefetcher_options options = {.kind = apart->keys_only ? READ_KEYS : READ_ROWS,
                                          .table = apart->table,
-                                         .range = apart->range,
+                                         .range = range_meet(apart->range, bounds),
+                                         .filter =
+                                             apart->filter ? filter_text(apart->filter) : NULL,
+                                         .select = apart->select,
                                          .ahead_bytes = apart->keys_only ? keys_bytes : 0,
                                          .is_apart = true};
     return prefetcher_create(&read_ahead->prefetchers, &options, caller, ret);

@@ -18,6 +18,7 @@
  * Any thread; blocks for the requests that it sends or waits for. */
 #include "cache/read/freshness.h"
 #include "cache/read/prefetcher.h"
+#include "client/filter.h"
 
 struct read_ahead;
 
@@ -81,7 +82,9 @@ int read_ahead_names(struct read_ahead *read_ahead, struct caller *caller,
 struct read_ahead_apart {
     const char *table;
     struct range range;
-    bool keys_only; /* keys and ETags */
+    bool keys_only;              /* keys and ETags */
+    const struct filter *filter; /* rows that match, in the part of the range that it bounds */
+    const char *select;          /* as of struct query: pages of entities that are not whole */
 };
 int read_ahead_apart(struct read_ahead *read_ahead, struct caller *caller,
                      const struct read_ahead_apart *apart, struct prefetcher **ret);

@@ -26,19 +26,19 @@ void request_slot_begin(struct request_slot *slot, struct call *call, const stru
     call->observer = &slot->observer;
 }
 
-static enum request_end judge(const struct request_slot *slot, int r, bool is_good)
+static enum request_end judge(const struct request_slot *slot, int r, enum request_end end)
 {
     const struct call *call = slot->call;
     if (slot->is_judged)
         return REQUEST_OTHER;
     if (call->repeats > 0 || (r < 0 && call->failure.is_retryable))
         return REQUEST_THROTTLED;
-    return is_good ? REQUEST_GOOD : REQUEST_OTHER;
+    return end;
 }
 
-void request_slot_end(struct request_slot *slot, struct call *call, int r, bool is_good)
+void request_slot_end(struct request_slot *slot, struct call *call, int r, enum request_end end)
 {
-    enum request_end end = judge(slot, r, is_good);
+    end = judge(slot, r, end);
     int64_t now_ms = clock_now_ms(slot->clock);
     call->observer = slot->observer.outer;
     request_window_leave(slot->window, slot->lane, end, sent_ms(slot), now_ms);

@@ -21,8 +21,8 @@ struct request_slot {
 
 /* The request is about to be sent by this call. */
 void request_slot_begin(struct request_slot *slot, struct call *call, const struct clock *clock);
-/* The request has ended with the result r. Takes it out of the window. is_good: it has brought a
- * page of normal size, whose latency counts. */
-void request_slot_end(struct request_slot *slot, struct call *call, int r, bool is_good);
+/* The request has ended with the result r. Takes it out of the window. end: what its answer says
+ * if no attempt failed. */
+void request_slot_end(struct request_slot *slot, struct call *call, int r, enum request_end end);
 
 #endif

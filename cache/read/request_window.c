@@ -144,7 +144,8 @@ static void judge_locked(struct request_window *window, enum request_end end, in
         return;
     if (end == REQUEST_GOOD)
         latency_note(&window->latency, sent_ms, ended_ms);
-    if (end == REQUEST_THROTTLED || latency_doubled(&window->latency))
+    bool is_slow = end == REQUEST_GOOD && latency_doubled(&window->latency);
+    if (end == REQUEST_THROTTLED || is_slow)
         fall_locked(window, ended_ms);
     else
         grow_locked(window);

@@ -32,6 +32,7 @@ void request_window_give_back(struct request_window *window, unsigned lane);
 
 enum request_end {
     REQUEST_GOOD,      /* a page of normal size: its latency counts */
+    REQUEST_UNTIMED,   /* an answer whose latency says nothing: the service has looked for rows */
     REQUEST_THROTTLED, /* the service asked to slow down, or the request has to be repeated */
     REQUEST_OTHER, /* it failed for another reason, was cancelled, or its page is nearly empty */
 };

@@ -17,6 +17,8 @@ static int answer_rows(struct overlay *overlay, struct fetcher *fetcher, struct 
     struct question known = known_of(question, request->keys_only);
     struct query query = {.table = question->table,
                           .range = request->range,
+                          .filter = question->filter,
+                          .select = question->select,
                           .after = request->after,
                           .top = request->top,
                           .keys_only = request->keys_only};
@@ -29,7 +31,8 @@ static int answer_rows(struct overlay *overlay, struct fetcher *fetcher, struct 
 int scan_answer(struct overlay *overlay, struct fetcher *fetcher, struct caller *caller,
                 const struct scan_question *question, struct answer *ret, struct seen *ret_seen)
 {
-    if (question->kind == READ_ROWS || question->kind == READ_KEYS)
+    bool is_of_rows = question->kind == READ_ROWS || question->kind == READ_KEYS;
+    if (is_of_rows && !question->request->is_of_names)
         return answer_rows(overlay, fetcher, caller, question, ret, ret_seen);
     struct question known = known_of(question, true);
     return overlay_keys(overlay, caller, &known, question->request->top, &ret->page, ret_seen);

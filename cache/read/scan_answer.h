@@ -10,8 +10,9 @@
 struct scan_question {
     enum read_kind kind; /* of the scan */
     const char *table;
-    struct stamp since; /* the oldest answer that may be used */
-    bool is_apart;      /* of rows: prefetcher.h */
+    struct stamp since;          /* the oldest answer that may be used */
+    bool is_apart;               /* of rows: prefetcher.h */
+    const char *filter, *select; /* of rows apart: as of struct query */
     const struct scan_request *request;
 };
 

@@ -198,6 +198,11 @@ void chunk_give_back(struct chunk *chunk)
     chunk->state = CHUNK_READY;
 }
 
+void chunk_give_back_with_token(struct chunk *chunk)
+{
+    chunk->state = CHUNK_READY;
+}
+
 bool chunk_take(struct chunk *chunk, struct run *ret)
 {
     struct waiting_run *waiting = TAILQ_FIRST(&chunk->runs);

@@ -64,7 +64,9 @@ int chunk_ask(struct chunk *chunk, struct range *ret_range);
 /* ASKED -> READY or DONE. Takes the answer, also on failure; then the chunk is as after
  * chunk_give_back. `ret_run`: the rows that are the chunk's, a view. */
 int chunk_tell(struct chunk *chunk, struct answer *answer, struct run *ret_run);
-void chunk_give_back(struct chunk *chunk);             /* ASKED -> READY */
+void chunk_give_back(struct chunk *chunk); /* ASKED -> READY, without its token */
+/* The same, but the token stays: with a filter it alone tells how far pages without rows came. */
+void chunk_give_back_with_token(struct chunk *chunk);
 bool chunk_take(struct chunk *chunk, struct run *ret); /* the next rows; false: none wait */
 /* Both are DONE, and `next` begins where the chunk ends: its range and rows become the chunk's. */
 void chunk_join(struct chunk *chunk, struct chunk *next);

@@ -28,6 +28,15 @@ int scan_rows_create(struct range range, const struct scan_limits *limits, struc
 /* What the directory of a table or of a prefix shows: the keys of the partitions that start with
  * `prefix`, or, if there are more than `fanout`, the prefixes one level down (design section 1). */
 int scan_level_create(struct bytes prefix, const struct scan_limits *limits, struct scan **ret);
+/* The same of a range between partition borders, whatever its keys begin with. */
+int scan_children_create(struct range range, const struct scan_limits *limits, struct scan **ret);
+/* The rows that match a filter, which the caller adds to each query, in key order. A page of such
+ * rows tells no keys, so there is nothing to split by. Where the range is longer than a partition
+ * and its first page goes on, the children of the level are sought, by questions for keys. They
+ * cut what is left into at most SCAN_FILTERED_RANGES ranges without gaps between them. Each has a
+ * query and a continuation of its own. Meanwhile the first one goes on. */
+#define SCAN_FILTERED_RANGES 32
+int scan_filtered_create(struct range range, const struct scan_limits *limits, struct scan **ret);
 /* The distinct partition keys of a range between partition borders. The next query begins behind
  * the last partition of a page. */
 int scan_partitions_create(struct range range, const struct scan_limits *limits, struct scan **ret);
@@ -47,6 +56,7 @@ struct scan_request { /* its views are valid until scan_tell or scan_give_back *
     const struct continuation *after; /* of scan_rows */
     int top;
     bool keys_only;
+    bool is_of_names;    /* of scan_filtered: asks as scan_level does, without the filter */
     bool is_head;        /* the next item waits for it */
     bool is_speculative; /* a guess; to be left out first when the service is slow */
 };

@@ -476,6 +476,11 @@ int scan_level_create(struct bytes prefix, const struct scan_limits *limits, str
     return create((struct range){prefix, buffer_bytes(&behind)}, limits, fate, prefix, ret);
 }
 
+int scan_children_create(struct range range, const struct scan_limits *limits, struct scan **ret)
+{
+    return create(range, limits, FATE_UNKNOWN, BYTES_LITERAL(""), ret);
+}
+
 int scan_partitions_create(struct range range, const struct scan_limits *limits, struct scan **ret)
 {
     return create(range, limits, FATE_PARTITIONS, BYTES_LITERAL(""), ret);

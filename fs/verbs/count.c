@@ -69,7 +69,8 @@ static int count_directory(struct count *count)
     struct directory directory = place_directory(&place);
     struct caller caller = opened_account_caller(&count->opened);
     progress_init(&count->progress, &clock_system, count->is_quiet);
-    int r = account_export(count->opened.account, &caller, &directory, true, count_rows, count);
+    const struct row_choice choice = {.keys_only = true};
+    int r = account_export(count->opened.account, &caller, &directory, &choice, count_rows, count);
     return print_counts(count, r, &caller.call.failure);
 }
 

@@ -251,8 +251,9 @@ static int write_table(struct export *export)
     progress_init(&export->progress, &clock_system, export->is_quiet);
     struct caller caller = opened_account_caller(&export->opened);
     if (!range_is_empty(directory.range))
-        r = account_export(export->opened.account, &caller, &directory, export->keys_only,
-                           write_rows, export);
+        r = account_export(export->opened.account, &caller, &directory,
+                           &(struct row_choice){.keys_only = export->keys_only}, write_rows,
+                           export);
     return finish(export, r, &caller.call.failure);
 }
 

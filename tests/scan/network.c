@@ -34,6 +34,11 @@ static uint64_t hash_bytes(uint64_t hash, struct bytes bytes)
     return hash * 31 + bytes.size;
 }
 
+bool network_matches(const struct network_options *options, struct bytes position)
+{
+    return (hash_bytes(1, position) >> 8) % 1000 < (uint64_t)options->matches;
+}
+
 static uint64_t hash_query(const struct query *query)
 {
     return hash_bytes(hash_bytes(query->keys_only, query->range.lo), query->range.hi);
@@ -88,6 +93,23 @@ static size_t choose_rows(struct network *self, size_t begin, size_t end)
     return end;
 }
 
+static bool is_shown(const struct network *self, const struct query *query, size_t row)
+{
+    return !query->filter || network_matches(self->options, self->rows->positions[row]);
+}
+
+/* Behind the last row that the page may show or look at. */
+static size_t find_page_end(const struct network *self, const struct query *query, size_t begin,
+                            size_t end)
+{
+    size_t looks = (size_t)self->options->looks, shown = 0, row = begin;
+    if (query->filter && looks > 0)
+        end = MIN(end, begin + looks);
+    for (; row < end && shown < (size_t)query->top; row++)
+        shown += is_shown(self, query, row);
+    return row;
+}
+
 static int network_query(struct table_store *store, const struct query *query, struct call *call,
                          struct page_builder *builder, struct continuation **ret_next)
 {
@@ -98,12 +120,13 @@ static int network_query(struct table_store *store, const struct query *query, s
     if (r < 0)
         return r;
     size_t end = MAX(rows_seek(self->rows, query->range.hi), row);
-    size_t page_end = MIN(end, row + (size_t)query->top);
+    size_t page_end = find_page_end(self, query, row, end);
     size_t stop = choose_rows(self, row, page_end);
     bool is_cut = stop < page_end || (stop == row && self->options->empty_percent > 0 &&
                                       random_percent(&self->seed, self->options->empty_percent));
     for (size_t i = row; i < stop && r == 0; i++)
-        r = page_builder_end_row(builder, self->rows->positions[i], BYTES_LITERAL(""), 0);
+        if (is_shown(self, query, i))
+            r = page_builder_end_row(builder, self->rows->positions[i], BYTES_LITERAL(""), 0);
     if (r < 0 || (stop == end && !is_cut))
         return r;
     struct bytes next = stop < self->rows->count ? self->rows->positions[stop] : query->range.hi;
@@ -167,17 +190,21 @@ static int ask_store(struct network *self, const struct scan_request *request, s
     struct query query = {.table = "table",
                           .range = request->range,
                           .after = request->after,
+                          .filter = self->options->matches > 0 && !request->is_of_names ? "" : NULL,
                           .top = request->top,
                           .keys_only = request->keys_only};
+    bool is_of_keys = self->options->is_of_keys || request->is_of_names;
     struct call call = {.deadline_ms = INT64_MAX};
     if (!range_is_askable(request->range) || range_is_empty(request->range))
         return -EINVAL;
-    if (!request->after && random_percent(&self->seed, self->options->larger_percent))
+    if (!query.filter && !request->after &&
+        random_percent(&self->seed, self->options->larger_percent))
         return answer_larger(self, request, ret);
-    if (!request->after && random_percent(&self->seed, self->options->smaller_percent))
+    if (!query.filter && !request->after &&
+        random_percent(&self->seed, self->options->smaller_percent))
         return answer_smaller(self, request, ret);
     int r = table_store_query(&self->store, &query, &call, ret);
-    while (r == 0 && self->options->is_of_keys && page_rows(ret->page) == 0 && ret->next) {
+    while (r == 0 && is_of_keys && page_rows(ret->page) == 0 && ret->next) {
         _cleanup_(answer_finish) struct answer empty = *ret;
         *ret = (struct answer){0};
         query.after = empty.next;

@@ -22,6 +22,9 @@ struct network_options {
     int speculation_percent; /* of the speculative ones alone: given back before it is sent */
     bool is_shuffled;        /* answers come in any order */
     bool is_of_keys;         /* scan_level, scan_partitions */
+    /* Of scan_filtered: so many of 1000 rows match, and a query that has looked at `looks` rows
+     * ends its page, with or without rows. 0: no filter; no such end. */
+    int matches, looks;
     /* called in each round trip, before its answers are made; NULL: nothing changes */
     void (*change)(void *context, struct rows *rows, uint64_t *seed);
     /* called for each item; the engine's views are valid, the run is finished afterwards */
@@ -41,6 +44,9 @@ struct network_figures {
     size_t bytes_ahead;           /* at most: held, and as much again for what is on its way */
     size_t page_bytes;            /* of the heaviest page */
 };
+
+/* Does the row match? */
+bool network_matches(const struct network_options *options, struct bytes position);
 
 /* `rows` is sorted. 0 with the figures; -EDEADLK: the engine waits and has nothing to ask;
  * -ELOOP: it has asked more often than `rows` can explain; -EPROTO: scan_waiting is wrong; else

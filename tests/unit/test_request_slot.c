@@ -37,7 +37,8 @@ static void assert_window(struct fixture *f, int in_flight, int size)
 static void end(struct fixture *f, bool is_good, int size)
 {
     f->call.failure.is_retryable = !is_good;
-    request_slot_end(&f->slot, &f->call, is_good ? 0 : -EBUSY, is_good);
+    request_slot_end(&f->slot, &f->call, is_good ? 0 : -EBUSY,
+                     is_good ? REQUEST_GOOD : REQUEST_OTHER);
     assert_null(f->call.observer);
     assert_window(f, 0, size);
     request_window_destroy(f->window);

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: MIT */
+/* | stage  | asks                                          | left by                          |
+ * | FIRST  | the first range alone, page after page        | a page that goes on, in a range  |
+ * |        |                                               | of whole partitions: NAMES       |
+ * | NAMES  | keys, by a level scan; the first range too,   | the names are known: RANGES      |
+ * |        | as long as its pages have rows                |                                  |
+ * | RANGES | each range, as far ahead as the window allows | the end                          |
+ *
+ * A small answer costs one request, and the first lines come after it. What an empty page has
+ * looked at is lost at a split, because only rows tell how far a query has come. So the first range
+ * waits for the names then. */
+#include "cache/scan/chunk.h"
+#include "cache/scan/scan.h"
+
+#define FANOUT      512 /* of more partitions the prefixes are used */
+#define NAMES_IDLE  8   /* with more slots a third of the questions for names are wrong guesses */
+#define BORDERS_MAX 127
+
+enum stage { STAGE_FIRST, STAGE_NAMES, STAGE_RANGES };
+
+struct filtered_scan {
+    struct scan scan;
+    struct scan_limits limits;
+    enum stage stage;
+    struct chunk_list chunks;
+    struct scan *names; /* NULL: they were not sought */
+    bool is_empty;      /* the last page of rows had none */
+    size_t names_asked;
+    /* The begins of every `stride`th child but the first one. */
+    struct buffer borders[BORDERS_MAX];
+    size_t border_count, children, stride;
+    struct buffer point; /* room for a position */
+    uint64_t last_id;
+    size_t asked, waiting_bytes, page_bytes; /* page_bytes: of the largest page */
+};
+
+/* The ids of both kinds of requests. */
+static uint64_t id_of_rows(uint64_t id)
+{
+    return id << 1 | 1;
+}
+
+static uint64_t id_of_names(uint64_t id)
+{
+    return id << 1;
+}
+
+static bool is_of_names(uint64_t id)
+{
+    return (id & 1) == 0;
+}
+
+static struct chunk *find_head(const struct filtered_scan *self)
+{
+    struct chunk *chunk = TAILQ_FIRST(&self->chunks);
+    while (chunk && chunk->state == CHUNK_DONE)
+        chunk = TAILQ_NEXT(chunk, link);
+    return chunk;
+}
+
+static bool has_room(const struct filtered_scan *self)
+{
+    size_t limit = self->limits.window_bytes;
+    return limit == 0 || self->waiting_bytes + (self->asked + 1) * self->page_bytes <= limit;
+}
+
+static struct chunk *find_ready(const struct filtered_scan *self)
+{
+    const struct chunk *head = find_head(self);
+    if (self->stage == STAGE_NAMES && self->is_empty)
+        return NULL;
+    for (struct chunk *chunk = TAILQ_FIRST(&self->chunks); chunk; chunk = TAILQ_NEXT(chunk, link)) {
+        bool is_due = chunk == head && chunk->waiting_rows == 0;
+        bool is_allowed = (chunk == head || self->stage == STAGE_RANGES) && has_room(self);
+        if (chunk->state == CHUNK_READY && (is_due || is_allowed))
+            return chunk;
+    }
+    return NULL;
+}
+
+/* The chunk becomes two; `at` lies inside. */
+static int split(struct filtered_scan *self, struct chunk *chunk, struct bytes at)
+{
+    struct chunk *behind;
+    int r = chunk_split(chunk, at, &behind);
+    if (r == 0)
+        TAILQ_INSERT_AFTER(&self->chunks, chunk, behind, link);
+    return r;
+}
+
+/* Afterwards a query for the rest of the chunk alone is possible, if its token is of a longer one:
+ * that one would go on behind the end through pages without rows. */
+static int make_askable(struct filtered_scan *self, struct chunk *chunk)
+{
+    bool is_own = bytes_equal(buffer_bytes(&chunk->query.hi), buffer_bytes(&chunk->end));
+    if (chunk->token && is_own)
+        return 0;
+    buffer_clear(&self->point);
+    int r = chunk_append_askable_end(chunk, &self->point);
+    if (r < 0 || !chunk_can_split(chunk, buffer_bytes(&self->point)))
+        return r;
+    return split(self, chunk, buffer_bytes(&self->point));
+}
+
+static bool ask_names(struct filtered_scan *self, int idle, struct scan_request *ret)
+{
+    int free = NAMES_IDLE - (int)MIN(self->names_asked, NAMES_IDLE);
+    if (self->stage != STAGE_NAMES || !scan_ask(self->names, MIN(idle, free), ret))
+        return false;
+    self->names_asked++;
+    ret->id = id_of_names(ret->id);
+    ret->is_of_names = true;
+    ret->is_head = false;
+    return true;
+}
+
+/* False also when memory is out: then the scan waits. */
+static bool filtered_ask(struct scan *scan, int idle, struct scan_request *ret)
+{
+    struct filtered_scan *self = (struct filtered_scan *)scan;
+    struct chunk *chunk = find_ready(self);
+    struct range range;
+    if (!chunk)
+        return ask_names(self, idle, ret);
+    if (make_askable(self, chunk) < 0 || chunk_ask(chunk, &range) < 0)
+        return false;
+    self->asked++;
+    chunk->id = id_of_rows(++self->last_id);
+    *ret = (struct scan_request){.id = chunk->id,
+                                 .range = range,
+                                 .after = chunk->token,
+                                 .top = self->limits.page_rows,
+                                 .keys_only = self->limits.keys_only,
+                                 .is_head = chunk == find_head(self)};
+    return true;
+}
+
+static struct chunk *find_asked(const struct filtered_scan *self, uint64_t id)
+{
+    struct chunk *chunk = TAILQ_FIRST(&self->chunks);
+    while (chunk->state != CHUNK_ASKED || chunk->id != id)
+        chunk = TAILQ_NEXT(chunk, link);
+    return chunk;
+}
+
+/* Every second border goes, when there are too many: ranges of equally many children are left. */
+static void thin_borders(struct filtered_scan *self)
+{
+    size_t left = 0;
+    for (size_t i = 1; i < self->border_count; i += 2)
+        buffer_swap(&self->borders[left++], &self->borders[i]);
+    self->border_count = left;
+    self->stride *= 2;
+}
+
+static int add_child(struct filtered_scan *self, struct bytes key)
+{
+    size_t child = self->children++;
+    if (child == 0 || child % self->stride != 0)
+        return 0;
+    if (self->border_count == BORDERS_MAX)
+        thin_borders(self);
+    int r = buffer_set(&self->borders[self->border_count], key);
+    self->border_count += r == 0;
+    return r;
+}
+
+/* A border that the first range has passed meanwhile splits nothing. */
+static int split_at(struct filtered_scan *self, struct bytes border)
+{
+    for (struct chunk *chunk = TAILQ_FIRST(&self->chunks); chunk; chunk = TAILQ_NEXT(chunk, link))
+        if (chunk->state != CHUNK_DONE && chunk_can_split(chunk, border))
+            return split(self, chunk, border);
+    return 0;
+}
+
+/* Into ranges of equally many children. Each may cost a page that is not full. */
+static void split_all(struct filtered_scan *self)
+{
+    size_t parts = self->border_count + 1, ranges = MIN(parts, SCAN_FILTERED_RANGES);
+    for (size_t i = 1; i < ranges; i++)
+        (void)split_at(self, buffer_bytes(&self->borders[i * parts / ranges - 1]));
+}
+
+/* Takes the names that are certain. With fewer borders for lack of memory the ranges are longer. */
+static void take_names(struct filtered_scan *self)
+{
+    struct scan_item item;
+    enum scan_state state;
+    while ((state = scan_take(self->names, &item)) == SCAN_ITEM)
+        (void)add_child(self, item.key);
+    if (state != SCAN_END)
+        return;
+    split_all(self);
+    self->stage = STAGE_RANGES;
+}
+
+/* Seeks the names behind the partition in which the chunk goes on. */
+static int begin_names(struct filtered_scan *self, const struct chunk *chunk)
+{
+    const struct scan_limits limits = {.page_rows = self->limits.page_rows, .fanout = FANOUT};
+    struct bytes cursor = buffer_bytes(&chunk->cursor);
+    int r = buffer_set(&self->point, cursor);
+    if (r == 0 && position_has_row(cursor)) {
+        self->point.size = position_partition_key(cursor).size;
+        r = buffer_append_string(&self->point, POSITION_AFTER);
+    }
+    const struct range range = {buffer_bytes(&self->point), buffer_bytes(&chunk->end)};
+    if (r == 0)
+        r = scan_children_create(range, &limits, &self->names);
+    if (r < 0)
+        return r;
+    self->stage = STAGE_NAMES;
+    take_names(self);
+    return 0;
+}
+
+static int tell_names(struct filtered_scan *self, uint64_t id, struct answer *answer)
+{
+    self->names_asked--;
+    int r = scan_tell(self->names, id >> 1, answer);
+    if (self->stage == STAGE_NAMES)
+        take_names(self);
+    return r;
+}
+
+static int filtered_tell(struct scan *scan, uint64_t id, struct answer *answer)
+{
+    struct filtered_scan *self = (struct filtered_scan *)scan;
+    struct run run;
+    if (is_of_names(id))
+        return tell_names(self, id, answer);
+    struct chunk *chunk = find_asked(self, id);
+    bool is_whole = !range_is_in_partition(
+        (struct range){buffer_bytes(&chunk->query.lo), buffer_bytes(&chunk->query.hi)});
+    self->asked--;
+    int r = chunk_tell(chunk, answer, &run);
+    if (r < 0)
+        return r;
+    self->is_empty = !run.page;
+    if (run.page) {
+        self->waiting_bytes += page_bytes(run.page);
+        self->page_bytes = MAX(self->page_bytes, page_bytes(run.page));
+    }
+    bool goes_on = chunk->state == CHUNK_READY && self->stage == STAGE_FIRST;
+    return goes_on && is_whole ? begin_names(self, chunk) : 0;
+}
+
+static void filtered_give_back(struct scan *scan, uint64_t id)
+{
+    struct filtered_scan *self = (struct filtered_scan *)scan;
+    if (is_of_names(id)) {
+        self->names_asked--;
+        scan_give_back(self->names, id >> 1);
+        return;
+    }
+    self->asked--;
+    chunk_give_back_with_token(find_asked(self, id));
+}
+
+static enum scan_state filtered_take(struct scan *scan, struct scan_item *ret)
+{
+    struct filtered_scan *self = (struct filtered_scan *)scan;
+    struct chunk *chunk;
+    while ((chunk = TAILQ_FIRST(&self->chunks))) {
+        *ret = (struct scan_item){.kind = SCAN_ROWS, .pages = 1};
+        if (chunk_take(chunk, &ret->rows)) {
+            self->waiting_bytes -= page_bytes(ret->rows.page);
+            return SCAN_ITEM;
+        }
+        if (chunk->state != CHUNK_DONE)
+            return SCAN_WAIT;
+        TAILQ_REMOVE(&self->chunks, chunk, link);
+        chunk_destroy(chunk);
+    }
+    return SCAN_END;
+}
+
+static double filtered_waiting(const struct scan *scan)
+{
+    const struct filtered_scan *self = (const struct filtered_scan *)scan;
+    size_t pages = 0;
+    for (const struct chunk *chunk = TAILQ_FIRST(&self->chunks); chunk;
+         chunk = TAILQ_NEXT(chunk, link))
+        pages += chunk->waiting_pages;
+    return (double)pages;
+}
+
+static void filtered_set_window(struct scan *scan, size_t window_bytes)
+{
+    ((struct filtered_scan *)scan)->limits.window_bytes = window_bytes;
+}
+
+static void filtered_destroy(struct scan *scan)
+{
+    struct filtered_scan *self = (struct filtered_scan *)scan;
+    struct chunk *chunk;
+    while ((chunk = TAILQ_FIRST(&self->chunks))) {
+        TAILQ_REMOVE(&self->chunks, chunk, link);
+        chunk_destroy(chunk);
+    }
+    scan_destroy(self->names);
+    for (size_t i = 0; i < BORDERS_MAX; i++)
+        buffer_finish(&self->borders[i]);
+    buffer_finish(&self->point);
+    free(self);
+}
+
+static const struct scan_ops filtered_ops = {.ask = filtered_ask,
+                                             .tell = filtered_tell,
+                                             .give_back = filtered_give_back,
+                                             .take = filtered_take,
+                                             .waiting = filtered_waiting,
+                                             .set_window = filtered_set_window,
+                                             .destroy = filtered_destroy};
+
+int scan_filtered_create(struct range range, const struct scan_limits *limits, struct scan **ret)
+{
+    struct filtered_scan *self = calloc(1, sizeof(*self));
+    if (!self)
+        return -ENOMEM;
+    _cleanup_(scan_destroyp) struct scan *scan = &self->scan;
+    *self = (struct filtered_scan){.scan = {&filtered_ops}, .limits = *limits, .stride = 1};
+    TAILQ_INIT(&self->chunks);
+    for (size_t i = 0; i < BORDERS_MAX; i++)
+        buffer_init(&self->borders[i], POSITION_MAX_BYTES);
+    buffer_init(&self->point, POSITION_MAX_BYTES);
+    struct chunk *chunk = NULL;
+    int r = range_is_empty(range) ? 0 : chunk_create(range, &chunk);
+    if (r < 0)
+        return r;
+    if (chunk)
+        TAILQ_INSERT_TAIL(&self->chunks, chunk, link);
+    *ret = TAKE_PTR(scan);
+    return 0;
+}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/bulk/judge.h"
 #include "client/text/entity_check.h"
+#include "client/text/entity_lines.h"
 #include "client/text/entity_names.h"
 
 #define ETAG_MAX_BYTES 127 /* of struct write_result */
@@ -107,8 +108,9 @@ static int choose(const struct judge *judge, struct write *ret,
         return refuse("odata.etag is no ETag", ret_refusal);
     if (names->has_etag && mode == IMPORT_INSERT)
         return refuse("odata.etag names a version, and insert changes none", ret_refusal);
-    if (names->is_select && mode != IMPORT_DELETE)
-        return refuse("a line of keys alone (odata.select), which only delete takes", ret_refusal);
+    if (names->is_select && mode != IMPORT_DELETE && mode != IMPORT_MERGE)
+        return refuse("no whole entity (odata.select), which only merge and delete take",
+                      ret_refusal);
     if (names->has_etag)
         ret->if_match = buffer_bytes(&names->etag);
     else if (mode == IMPORT_DELETE && judge->options.any_version)
@@ -116,6 +118,17 @@ static int choose(const struct judge *judge, struct write *ret,
     else if (mode == IMPORT_DELETE)
         return refuse("no odata.etag, and delete needs it without --any-version", ret_refusal);
     return 0;
+}
+
+static bool has_property(struct bytes text)
+{
+    struct entity_lines lines;
+    struct entity_property property;
+    int r;
+    entity_lines_init(&lines, text);
+    while ((r = entity_lines_next(&lines, &property)) > 0 && property.role != ENTITY_PROPERTY)
+        ;
+    return r > 0;
 }
 
 int judge_object(struct judge *judge, const struct stream_object *object, struct write *ret,
@@ -144,6 +157,9 @@ int judge_object(struct judge *judge, const struct stream_object *object, struct
         r = entity_input_append_over(judge->input, &over, &judge->text, &ignored, ret_refusal);
         write.text = buffer_bytes(&judge->text);
     }
+    bool is_merge = judge->options.mode == IMPORT_MERGE;
+    if (r == 0 && is_merge && judge->names.is_select && !has_property(write.text))
+        return refuse("a line of keys alone (odata.select), which only delete takes", ret_refusal);
     if (r == 0) {
         *ret = write;
         *ret_ignored = ignored.annotation;

@@ -11,8 +11,9 @@
  *
  * In a list that a service answered, odata.etag does not count: it would let the list be imported
  * into no other table. The ETag "*" stands for any version that is there. A delete reads the keys
- * and the ETag alone. Nothing else takes a line of keys alone (entity_line.h): replace and insert
- * would remove all properties, and merge would change nothing but the version. What entity_names.h
+ * and the ETag alone. Only delete and merge take a line that is no whole entity (entity_line.h):
+ * replace and insert would remove the other properties. Merge takes none of the keys alone: it
+ * would change nothing but the version. What entity_names.h
  * and entity_input.h refuse is refused, of a delete what entity_check.h says of keys. */
 #include "client/table_store.h"
 #include "client/text/entity_input.h"

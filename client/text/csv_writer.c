@@ -25,7 +25,7 @@ struct csv_writer {
     struct buffer values; /* quoted */
     struct buffer value;  /* one, not quoted */
     char delimiter;
-    bool keys_only, has_etag, has_timestamp, is_named;
+    bool keys_only, is_select, has_etag, has_timestamp, is_named;
 };
 
 void csv_writer_destroy(struct csv_writer *writer)
@@ -139,6 +139,7 @@ int csv_writer_create(const struct csv_writer_options *options, struct csv_write
     if (!writer->delimiter)
         writer->delimiter = ',';
     writer->keys_only = options->keys_only;
+    writer->is_select = options->keys_only || options->is_part;
     writer->has_etag = options->has_etag;
     writer->has_timestamp = options->has_timestamp;
     writer->is_named = options->columns != NULL;
@@ -285,7 +286,7 @@ static int append_extras(const struct csv_writer *writer, const struct entity_li
         (void)buffer_append_char(ret, writer->delimiter);
         (void)append_value(writer, line->etag, ret);
     }
-    if (writer->keys_only)
+    if (writer->is_select)
         (void)buffer_append_format(ret, "%ctrue", writer->delimiter);
     return ret->error;
 }
@@ -337,7 +338,7 @@ int csv_writer_append_header(struct csv_writer *writer, struct buffer *ret)
         (void)buffer_append_format(ret, "%cTimestamp", delimiter);
     if (writer->has_etag || writer->keys_only)
         (void)buffer_append_format(ret, "%codata.etag", delimiter);
-    if (writer->keys_only)
+    if (writer->is_select)
         (void)buffer_append_format(ret, "%c" ENTITY_LINE_SELECT, delimiter);
     for (size_t i = 0; i < writer->count; i++) {
         struct bytes name = name_of(writer, i);

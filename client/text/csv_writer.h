@@ -21,7 +21,7 @@ struct csv_writer;
 struct csv_writer_options {
     const char *columns; /* names of properties, "A,B"; NULL: those that the entities have */
     char delimiter;      /* 0: a comma */
-    bool keys_only, has_etag, has_timestamp; /* what each entity_line has */
+    bool keys_only, is_part, has_etag, has_timestamp; /* what each entity_line has */
 };
 
 /* -EINVAL: of `columns` a name is empty, there twice, or not of a property; -E2BIG: too many;

@@ -91,7 +91,7 @@ int entity_line_append(struct buffer *ret, const struct entity_line *line)
     int r = is_keys_only ? append_keys(ret, line->position) : append_text(ret, line);
     if (r == 0 && is_keys_only)
         r = append_extras(ret, line);
-    if (r == 0 && is_keys_only)
+    if (r == 0 && (is_keys_only || line->is_part))
         r = buffer_append_string(ret, ",\"" ENTITY_LINE_SELECT "\":true");
     return r < 0 ? r : buffer_append_string(ret, "}\n");
 }

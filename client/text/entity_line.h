@@ -11,13 +11,14 @@
 
 struct entity_line {
     struct bytes text;     /* canonical; empty: of the keys alone, then the line says so */
+    bool is_part;          /* the text lacks properties of the entity: the line says so, too */
     struct bytes position; /* of a line of the keys alone */
     struct bytes etag;     /* empty: not in the line */
     int64_t timestamp;     /* 100 ns since 1970; 0: not in the line */
 };
 
-/* A line of the keys alone has this member. It is no whole entity: to store it would remove all
- * properties. */
+/* A line of the keys alone, or of a part of the properties, has this member. It is no whole entity:
+ * to store it as one would remove the other properties. */
 #define ENTITY_LINE_SELECT "odata.select"
 
 /* Appends the line and its end. 0, -ENOMEM, -EFBIG; -EPROTO: the text is not canonical, or a key

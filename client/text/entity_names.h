@@ -8,7 +8,7 @@
 struct entity_names {
     bool has_partition_key, has_row_key; /* a string, which may be empty */
     bool has_etag;                       /* anything but null; `etag` is empty if it is no string */
-    bool is_select;                      /* it has the keys alone: ENTITY_LINE_SELECT */
+    bool is_select;                      /* it is not whole: ENTITY_LINE_SELECT */
     const char *refusal;                 /* of -EINVAL: a static text */
     struct buffer partition_key, row_key, etag; /* in CESU-8 */
 };

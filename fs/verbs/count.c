@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* `tablefuse count` and `tablefuse tables`: what is in an account, in a few lines. */
+#include "fs/choice_options.h"
 #include "fs/opened_account.h"
 #include "fs/progress.h"
 #include "fs/say.h"
@@ -11,6 +12,7 @@
 struct count {
     struct opened_account opened;
     const char *source, *path; /* path "": the table */
+    struct filter *filter;     /* NULL: all entities */
     bool is_quiet;
     struct progress progress;
     struct progress_counts counts; /* bytes: of keys and ETags */
@@ -51,7 +53,7 @@ static int print_counts(struct count *count, int r, const struct failure *failur
         return EXIT_INTERRUPTED;
     if (r < 0)
         return opened_account_complain(&count->opened, failure);
-    if (count->path[0] && count->counts.rows == 0) {
+    if (count->path[0] && !count->filter && count->counts.rows == 0) {
         say("tablefuse: %s: no entity is in it\n", count->path);
         return EXIT_NOT_FOUND;
     }
@@ -69,23 +71,29 @@ static int count_directory(struct count *count)
     struct directory directory = place_directory(&place);
     struct caller caller = opened_account_caller(&count->opened);
     progress_init(&count->progress, &clock_system, count->is_quiet);
-    const struct row_choice choice = {.keys_only = true};
+    const struct row_choice choice = {.keys_only = true, .filter = count->filter};
     int r = account_export(count->opened.account, &caller, &directory, &choice, count_rows, count);
     return print_counts(count, r, &caller.call.failure);
 }
 
-/* Takes -o, and --quiet if ret_is_quiet is not NULL. */
+/* Takes -o, and the options of `count` where count is not NULL. */
 static int parse(struct opened_account *opened, const struct verb *verb, int argc, char **argv,
-                 bool *ret_is_quiet)
+                 struct count *count)
 {
-    static const struct option quiet[] = {{.name = "quiet", .val = 'q'}, {0}}, none[] = {{0}};
-    const struct option *long_options = ret_is_quiet ? quiet : none;
+    static const struct option none[] = {{0}},
+                               of_count[] = {{.name = "quiet", .val = 'q'},
+                                             {.name = "filter", .has_arg = 1, .val = 'f'},
+                                             {0}};
+    const struct option *long_options = count ? of_count : none;
     for (int option; (option = getopt_long(argc, argv, ":o:", long_options, NULL)) != -1;) {
         if (option == '?' || option == ':')
             return verb_refuse_option(verb, option, argv);
-        if (option == 'q' && ret_is_quiet)
-            *ret_is_quiet = true;
-        int code = option == 'o' ? opened_account_add_options(opened, optarg) : 0;
+        if (option == 'q' && count)
+            count->is_quiet = true;
+        int code = option == 'o' ? opened_account_add_options(opened, optarg)
+                   : option == 'f' && count
+                       ? choice_options_take_filter(&count->filter, verb, optarg)
+                       : 0;
         if (code != 0)
             return code;
     }
@@ -94,7 +102,7 @@ static int parse(struct opened_account *opened, const struct verb *verb, int arg
 
 static int parse_count(struct count *count, const struct verb *verb, int argc, char **argv)
 {
-    int code = parse(&count->opened, verb, argc, argv, &count->is_quiet);
+    int code = parse(&count->opened, verb, argc, argv, count);
     return code != 0 ? code
                      : opened_account_take_operands(&count->opened, argc, argv, "DIRECTORY",
                                                     &count->source, &count->path);
@@ -110,6 +118,7 @@ static int run_count(const struct verb *verb, int argc, char **argv, store_decor
         code = opened_account_open(&count.opened, count.source, true, decorate);
     if (code == 0)
         code = count_directory(&count);
+    filter_destroy(count.filter);
     buffer_finish(&count.partition_key);
     opened_account_finish(&count.opened);
     return code;
@@ -154,6 +163,7 @@ const struct verb verb_count = {
     .usage = "[OPTION...] SOURCE/TABLE [DIRECTORY]",
     .purpose = "Prints how many entities and partitions a table has, or a directory in it.",
     .help = "DIRECTORY is spelled as in a mount: zlib, zlib/1.+.\n"
+            "  --filter EXPR      entities that match, as of export\n"
             "  --quiet            no progress on standard error\n"
             "  -o OPTION          as of export\n",
     .has_help_apart = true,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* `tablefuse export`: writes a table, one entity a line. */
+#include "fs/choice_options.h"
 #include "fs/csv_options.h"
 #include "fs/csv_output.h"
 #include "fs/opened_account.h"
@@ -14,6 +15,8 @@ struct export
     struct opened_account opened;
     const char *source, *path, *file; /* path "": the table; file NULL: standard output */
     bool keys_only, has_etag, has_timestamp, resumes, is_quiet;
+    struct filter *filter; /* NULL: all entities */
+    const char *select;    /* NULL: all properties */
     struct csv_options format;
     const char *columns; /* of CSV; NULL: those that the entities have */
     struct line_output *output;
@@ -63,6 +66,7 @@ static int write_row(struct export *export, const struct page *page, size_t row)
     struct bytes position = page_position(page, row);
     struct entity_line line = {.position = position};
     size_t size = 0;
+    line.is_part = export->select;
     if (!export->keys_only)
         line.text = page_text(page, row);
     if (export->keys_only || export->has_etag)
@@ -138,7 +142,7 @@ static bool has_form(const struct export *export, struct bytes line)
     return bytes_start_with(line, BYTES_LITERAL("{\"PartitionKey\":\"")) &&
            bytes_find(line, BYTES_LITERAL("\",\"RowKey\":\"")) &&
            bytes_end_with(line, BYTES_LITERAL("\"" ENTITY_LINE_SELECT "\":true}")) ==
-               export->keys_only &&
+               (export->keys_only || export->select) &&
            !!bytes_find(line, BYTES_LITERAL(",\"odata.etag\":\"")) ==
                (export->keys_only || export->has_etag) &&
            !!bytes_find(line, BYTES_LITERAL(",\"Timestamp\":\"")) == export->has_timestamp;
@@ -198,7 +202,8 @@ static int skip_written(struct export *export, struct directory *directory,
 
 static int finish(struct export *export, int r, const struct failure *failure)
 {
-    bool is_empty = r == 0 && export->path[0] && export->counts.rows + export->left_out == 0 &&
+    bool is_empty = r == 0 && export->path[0] && !export->filter &&
+                    export->counts.rows + export->left_out == 0 &&
                     line_output_last(export->output).size == 0;
     if (r == 0 && !is_empty && export->csv)
         export->output_error = r = csv_output_finish(export->csv, is_interrupted, export);
@@ -250,18 +255,35 @@ static int write_table(struct export *export)
         return code;
     progress_init(&export->progress, &clock_system, export->is_quiet);
     struct caller caller = opened_account_caller(&export->opened);
+    const struct row_choice choice = {
+        .keys_only = export->keys_only, .filter = export->filter, .select = export->select};
     if (!range_is_empty(directory.range))
-        r = account_export(export->opened.account, &caller, &directory,
-                           &(struct row_choice){.keys_only = export->keys_only}, write_rows,
+        r = account_export(export->opened.account, &caller, &directory, &choice, write_rows,
                            export);
     return finish(export, r, &caller.call.failure);
 }
 
-enum { KEYS = 1, ETAG, TIMESTAMP, OUTPUT, RESUME, QUIET, FORMAT, COLUMNS, DELIMITER };
+enum {
+    FILTER = 1,
+    SELECT,
+    KEYS,
+    ETAG,
+    TIMESTAMP,
+    OUTPUT,
+    RESUME,
+    QUIET,
+    FORMAT,
+    COLUMNS,
+    DELIMITER
+};
 
 static int take_option(struct export *export, int option)
 {
     switch (option) {
+    case FILTER:
+        return choice_options_take_filter(&export->filter, export->opened.verb, optarg);
+    case SELECT:
+        return choice_options_take_select(&export->select, export->opened.verb, optarg);
     case KEYS:
         export->keys_only = true;
         return 0;
@@ -298,6 +320,7 @@ static int prepare_csv(struct export *export)
     const struct csv_writer_options options = {.columns = export->columns,
                                                .delimiter = export->format.delimiter,
                                                .keys_only = export->keys_only,
+                                               .is_part = export->select,
                                                .has_etag = export->has_etag,
                                                .has_timestamp = export->has_timestamp};
     if (!export->format.is_csv && (export->columns || export->format.delimiter))
@@ -321,6 +344,8 @@ static int prepare_csv(struct export *export)
 static int parse(struct export *export, const struct verb *verb, int argc, char **argv)
 {
     static const struct option long_options[] = {
+        {.name = "filter", .has_arg = 1, .val = FILTER},
+        {.name = "select", .has_arg = 1, .val = SELECT},
         {.name = "keys", .val = KEYS},
         {.name = "etag", .val = ETAG},
         {.name = "timestamp", .val = TIMESTAMP},
@@ -342,6 +367,8 @@ static int parse(struct export *export, const struct verb *verb, int argc, char 
         return verb_refuse(verb, "--output needs the name of a file");
     if (export->resumes && !export->file)
         return verb_refuse(verb, "--resume needs --output FILE");
+    if (export->keys_only && export->select)
+        return verb_refuse(verb, "--select names properties, and --keys writes none");
     int code = prepare_csv(export);
     return code != 0 ? code
                      : opened_account_take_operands(&export->opened, argc, argv, "DIRECTORY",
@@ -357,6 +384,7 @@ static int run_export(const struct verb *verb, int argc, char **argv, store_deco
         code = opened_account_open(&export.opened, export.source, true, decorate);
     if (code == 0)
         code = write_table(&export);
+    filter_destroy(export.filter);
     csv_writer_destroy(export.writer);
     csv_output_destroy(export.csv);
     line_output_close(export.output);
@@ -372,6 +400,8 @@ const struct verb verb_export = {
     .help = "Needs no mount. The lines are in key order; DIRECTORY is spelled as in a mount: zlib, "
             "zlib/1.+.\n"
             "It is no snapshot: each line is one version of its entity, of different moments.\n"
+            "  --filter EXPR      entities that match: \"Count gt 5 and Name eq 'zlib'\"\n"
+            "  --select A,B       these properties alone; no --keys\n"
             "  --keys             keys and ETags alone\n"
             "  --etag, --timestamp  with the entity's odata.etag, its Timestamp\n"
             "  --output FILE      FILE appears when it is whole; --resume goes on with an "

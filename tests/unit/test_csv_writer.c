@@ -79,6 +79,8 @@ static void what_is_no_property(void **state)
     assert_csv(&both, &line, 1,
                "PartitionKey,RowKey,Timestamp,odata.etag,A,A@type\n"
                "p,r,2024-01-01T00:00:00.0000001Z,\"W/\"\"1\"\"\",1,Int32\n");
+    const struct csv_writer_options part = {.is_part = true};
+    assert_csv(&part, &line, 1, "PartitionKey,RowKey,odata.select,A,A@type\np,r,true,1,Int32\n");
     const struct csv_writer_options keys = {.keys_only = true};
     struct entity_line of_keys = line;
     of_keys.text = (struct bytes){NULL, 0};

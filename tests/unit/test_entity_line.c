@@ -27,6 +27,13 @@ static const struct {
     {"ETag behind keys alone",
      {.text = B(KEYS "\n}\n"), .etag = B("e")},
      "{\"PartitionKey\":\"p\",\"RowKey\":\"r\",\"odata.etag\":\"e\"}\n"},
+    {"a part of the properties",
+     {.text = B(KEYS ",\n  \"A\": 1\n}\n"), .etag = B("e"), .is_part = true},
+     "{\"PartitionKey\":\"p\",\"RowKey\":\"r\",\"odata.etag\":\"e\",\"A\":1,\"odata.select\":true}"
+     "\n"},
+    {"none of the properties",
+     {.text = B(KEYS "\n}\n"), .is_part = true},
+     "{\"PartitionKey\":\"p\",\"RowKey\":\"r\",\"odata.select\":true}\n"},
     {"a line of keys",
      {.position = B("p\"\0\xed\xa0\xbd\xed\xb8\x80"), .etag = B("W/\"1\"")},
      "{\"PartitionKey\":\"p\\\"\",\"RowKey\":\"\xf0\x9f\x98\x80\",\"odata.etag\":\"W/\\\"1\\\"\","

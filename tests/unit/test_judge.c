@@ -7,6 +7,7 @@
 #define ETAG   "{" KEYS ",\"odata.etag\":\"W/\\\"1\\\"\",\"A\":1}"
 #define ANY    "{" KEYS ",\"odata.etag\":\"*\",\"A\":1}"
 #define SELECT "{" KEYS ",\"odata.etag\":\"W/\\\"1\\\"\",\"odata.select\":true}"
+#define PART   "{" KEYS ",\"odata.etag\":\"W/\\\"1\\\"\",\"A\":1,\"odata.select\":true}"
 #define TEXT   "{\n  \"PartitionKey\": \"p\",\n  \"RowKey\": \"r\",\n  \"A\": 1\n}\n"
 #define TWICE  "a key, odata.etag or odata.select is there twice"
 #define NONE   "{\n  \"PartitionKey\": \"p\",\n  \"RowKey\": \"r\"\n}\n"
@@ -94,6 +95,11 @@ static void every_mode(void **state)
         {IMPORT_MERGE, WRITE_MERGE, ETAG, "W/\"1\"", TEXT},
         {IMPORT_MERGE, WRITE_UPSERT_MERGE, "{" KEYS "}", "", NONE}, /* makes a missing entity */
         {IMPORT_MERGE, REFUSED, SELECT, "", ""},
+        {IMPORT_MERGE, WRITE_MERGE, PART, "W/\"1\"", TEXT},
+        {IMPORT_MERGE, WRITE_UPSERT_MERGE, "{" KEYS ",\"A\":1,\"odata.select\":true}", "", TEXT},
+        {IMPORT_REPLACE, REFUSED, PART, "", ""},
+        {IMPORT_INSERT, REFUSED, "{" KEYS ",\"A\":1,\"odata.select\":true}", "", ""},
+        {IMPORT_DELETE, WRITE_DELETE, PART, "W/\"1\"", ""},
         {IMPORT_INSERT, WRITE_INSERT, PLAIN, "", TEXT},
         {IMPORT_INSERT, REFUSED, ETAG, "", ""},
         {IMPORT_INSERT, REFUSED, SELECT, "", ""},

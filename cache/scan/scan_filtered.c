@@ -13,7 +13,7 @@
 #include "cache/scan/scan.h"
 
 #define FANOUT      512 /* of more partitions the prefixes are used */
-#define NAMES_IDLE  8   /* with more slots a third of the questions for names are wrong guesses */
+#define NAMES_IDLE  4   /* slots for names: with 16 of them a third of the questions find nothing */
 #define BORDERS_MAX 127
 
 enum stage { STAGE_FIRST, STAGE_NAMES, STAGE_RANGES };

@@ -364,6 +364,10 @@ class Sdk:
     def read(self, name):
         return self._ask(command="read", name=name)
 
+    def keys_of(self, name, filters):
+        """For each filter the keys of the entities that match."""
+        return [list(map(tuple, keys)) for keys in self._ask(command="keysOf", name=name, filters=list(filters))]
+
     def read_texts(self, name):
         """The JSON of each page of entities, as the service has sent it."""
         return self._ask(command="readTexts", name=name)

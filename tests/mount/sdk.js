@@ -65,6 +65,15 @@ const commands = {
     for await (const row of table(name).listEntities({ disableTypeConversion: true })) rows.push(row);
     return rows;
   },
+  async keysOf({ name, filters }) {
+    const answers = [];
+    for (const filter of filters) {
+      const keys = [];
+      for await (const row of table(name).listEntities({ queryOptions: { filter } })) keys.push([row.partitionKey, row.rowKey]);
+      answers.push(keys);
+    }
+    return answers;
+  },
   async readTexts({ name }) {
     const texts = [];
     const onResponse = (answer) => texts.push(answer.bodyAsText);

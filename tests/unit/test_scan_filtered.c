@@ -73,11 +73,11 @@ static void parallel_costs_little_more_than_serial(void **state)
         int matches, looks; /* of a thousand; 0: a page ends at 1,000 matches alone */
         bool is_long;       /* enough pages for a quarter of serial paging's time */
     } list[] = {
-        {64, 2000, 1000, 0, false}, {64, 1500, 1000, 0, false}, {64, 5000, 1000, 0, true},
-        {64, 1000, 100, 0, false},  {64, 3000, 10, 1000, true}, {64, 5000, 1, 1000, true},
-        {512, 100, 1000, 0, false}, {512, 500, 10, 1000, true}, {64, 100, 1000, 0, false},
-        {1000, 20, 1000, 0, false}, {8, 20000, 50, 1000, true}, {2000, 100, 10, 1000, true},
-        {5000, 10, 1000, 0, false}, {300, 1000, 10, 500, true}, {64, 1000, 1000, 100, true},
+        {64, 2000, 1000, 0, false}, {64, 1500, 1000, 0, false},  {64, 5000, 1000, 0, true},
+        {64, 1000, 100, 0, false},  {64, 3000, 10, 1000, true},  {64, 5000, 1, 1000, true},
+        {512, 100, 1000, 0, false}, {512, 500, 10, 1000, false}, {64, 100, 1000, 0, false},
+        {1000, 20, 1000, 0, false}, {8, 20000, 50, 1000, true},  {2000, 100, 10, 1000, true},
+        {5000, 10, 1000, 0, false}, {300, 1000, 10, 500, true},  {64, 1000, 1000, 100, true},
     };
     for (size_t i = 0; i < ARRAY_SIZE(list); i++) {
         struct rows rows;

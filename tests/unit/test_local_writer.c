@@ -22,7 +22,8 @@ struct adder {
     int error;       /* what make answers after the table was added */
     bool is_waiting; /* for `go`, inside the transaction */
     bool breaks;     /* ends the transaction when others are in it, as SQLite does at its worst */
-    _Atomic bool go, is_inside, is_cancelled;
+    _Atomic bool go, is_inside, is_cancelled,
+        waits; /* waits: it was asked whether it is cancelled */
     int result;
 };
 
@@ -51,9 +52,12 @@ static int add(struct local_change *change, struct local_transaction *transactio
     return r == 0 && adder->error < 0 ? call_fail(change->call, adder->error, "refused") : r;
 }
 
+/* Asked of a change that waits for the one inside. */
 static bool adder_is_cancelled(void *context)
 {
-    return atomic_load(&((struct adder *)context)->is_cancelled);
+    struct adder *adder = context;
+    atomic_store(&adder->waits, true);
+    return atomic_load(&adder->is_cancelled);
 }
 
 static void *run_adder(void *context)
@@ -97,7 +101,9 @@ static void run_together(struct local_writer *writer, struct adder adders[WRITER
         (void)usleep(1000);
     for (size_t i = 1; i < WRITERS; i++)
         start_adder(&adders[i], writer, names[i]);
-    (void)usleep(150000); /* until they surely wait; that they do is not what is tested */
+    for (size_t i = 1; i < WRITERS; i++)
+        while (!atomic_load(&adders[i].waits))
+            (void)usleep(1000);
     atomic_store(&adders[0].go, true);
     for (size_t i = 0; i < WRITERS; i++)
         assert_int_equal(pthread_join(adders[i].thread, NULL), 0);

@@ -19,8 +19,8 @@ struct fixture {
     char url[200];
 };
 
-static const struct http_options options = {.connect_ms = 2000,
-                                            .attempt_ms = 20000,
+static const struct http_options options = {.connect_ms = 60000,
+                                            .attempt_ms = 60000,
                                             .body_max_bytes = BODY_MAX,
                                             .answers_max_bytes = 10 * BODY_MAX};
 
@@ -29,7 +29,7 @@ static inline void begin_with(struct fixture *fixture, const struct canned *answ
 {
     loopback_start(&fixture->server, answers, count);
     assert_int_equal(http_create(http_options, &clock_system, &fixture->http), 0);
-    fixture->call = (struct call){.deadline_ms = clock_now_ms(&clock_system) + 20000};
+    fixture->call = (struct call){.deadline_ms = clock_now_ms(&clock_system) + 60000};
     fixture->answer = (struct http_answer){0};
     (void)snprintf(fixture->url, sizeof(fixture->url), "http://127.0.0.1:%d/path?query",
                    fixture->server.port);

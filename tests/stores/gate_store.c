@@ -1,11 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/stores/gate_store.h"
 
+#include <dirent.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/queue.h>
 #include <unistd.h>
 
-#define SETTLE_US 30000
+#define SETTLE_US   30000
+#define THREAD_SIZE 16 /* of an id as /proc spells it */
+
+/* A request at the gate. Its thread looks again and again whether it may go on. */
+struct waiter {
+    LIST_ENTRY(waiter) entry;
+    char thread[THREAD_SIZE];
+    size_t number;
+    const char *table;
+};
 
 struct gate_store {
     struct table_store store;
@@ -15,6 +26,8 @@ struct gate_store {
     const char *_Atomic only;
     struct bytes from;
     pthread_mutex_t one;
+    pthread_mutex_t lock;        /* leaf */
+    LIST_HEAD(, waiter) waiters; /* guarded by lock */
 };
 
 static bool is_let(struct gate_store *self, size_t number, const char *table)
@@ -30,19 +43,39 @@ static int pass(struct gate_store *self)
     return 0;
 }
 
-/* Holds `one` on success. */
-static int enter(struct gate_store *self, const char *table, struct call *call)
+static int wait_at_gate(struct gate_store *self, const struct waiter *waiter, struct call *call)
 {
-    size_t number = atomic_fetch_add(&self->arrived, 1) + 1;
-    while (!is_let(self, number, table)) {
+    while (!is_let(self, waiter->number, waiter->table)) {
         if (call_is_cancelled(call))
             return call_fail(call, -EINTR, "interrupted at the gate");
         if (call_remaining_ms(call, self->clock) == 0)
             return call_fail(call, -ETIMEDOUT, "too late at the gate");
         (void)usleep(500);
     }
-    (void)pthread_mutex_lock(&self->one);
     return 0;
+}
+
+static void name_own_thread(char ret[THREAD_SIZE])
+{
+    (void)snprintf(ret, THREAD_SIZE, "%d", (int)gettid());
+}
+
+/* Holds `one` on success. */
+static int enter(struct gate_store *self, const char *table, struct call *call)
+{
+    struct waiter waiter = {.table = table};
+    name_own_thread(waiter.thread);
+    (void)pthread_mutex_lock(&self->lock);
+    waiter.number = atomic_fetch_add(&self->arrived, 1) + 1;
+    LIST_INSERT_HEAD(&self->waiters, &waiter, entry);
+    (void)pthread_mutex_unlock(&self->lock);
+    int r = wait_at_gate(self, &waiter, call);
+    (void)pthread_mutex_lock(&self->lock);
+    LIST_REMOVE(&waiter, entry);
+    (void)pthread_mutex_unlock(&self->lock);
+    if (r == 0)
+        (void)pthread_mutex_lock(&self->one);
+    return r;
 }
 
 static int leave(struct gate_store *self, int r)
@@ -124,6 +157,7 @@ static void gate_destroy(struct table_store *store)
     struct gate_store *self = (struct gate_store *)store;
     table_store_destroy(self->inner);
     (void)pthread_mutex_destroy(&self->one);
+    (void)pthread_mutex_destroy(&self->lock);
     free(self);
 }
 
@@ -145,6 +179,8 @@ int gate_store_create(struct table_store *inner, const struct clock *clock,
         free(self);
         return -ENOMEM;
     }
+    (void)pthread_mutex_init(&self->lock, NULL);
+    LIST_INIT(&self->waiters);
     self->store.ops = &gate_ops;
     self->inner = inner;
     self->clock = clock;
@@ -168,6 +204,63 @@ void gate_store_hold_from(struct table_store *store, struct bytes position)
     ((struct gate_store *)store)->from = position;
 }
 
+/* Does the thread wait at the gate, and has to wait on? */
+static bool is_held(struct gate_store *self, const char *thread)
+{
+    bool is_held = false;
+    struct waiter *waiter;
+    (void)pthread_mutex_lock(&self->lock);
+    LIST_FOREACH(waiter, &self->waiters, entry)
+    is_held |= strcmp(waiter->thread, thread) == 0 && !is_let(self, waiter->number, waiter->table);
+    (void)pthread_mutex_unlock(&self->lock);
+    return is_held;
+}
+
+static bool may_go_on(struct gate_store *self)
+{
+    bool may_go_on = false;
+    struct waiter *waiter;
+    (void)pthread_mutex_lock(&self->lock);
+    LIST_FOREACH(waiter, &self->waiters, entry)
+    may_go_on |= is_let(self, waiter->number, waiter->table);
+    (void)pthread_mutex_unlock(&self->lock);
+    return may_go_on;
+}
+
+/* Also where it only waits for a processor. */
+static bool is_running(const char *thread)
+{
+    char path[300], text[512];
+    (void)snprintf(path, sizeof(path), "/proc/self/task/%s/stat", thread);
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return false; /* it has just ended */
+    size_t size = fread(text, 1, sizeof(text) - 1, file);
+    (void)fclose(file);
+    text[size] = '\0';
+    const char *name_end = strrchr(text, ')');
+    return name_end && strncmp(name_end, ") S", 3) != 0;
+}
+
+/* Has every other thread nothing to do, but for those that are held at the gate? */
+static bool is_at_rest(struct gate_store *self)
+{
+    char own[THREAD_SIZE];
+    bool is_at_rest = !may_go_on(self);
+    DIR *threads = opendir("/proc/self/task");
+    name_own_thread(own);
+    for (struct dirent *entry; threads && is_at_rest && (entry = readdir(threads));) {
+        const char *thread = entry->d_name;
+        is_at_rest = thread[0] == '.' || strcmp(thread, own) == 0 || is_held(self, thread) ||
+                     !is_running(thread);
+    }
+    if (threads)
+        (void)closedir(threads);
+    return is_at_rest;
+}
+
+/* On a busy machine a thread that has something to do may not run for long: time alone tells
+ * nothing. */
 size_t gate_store_settle(struct table_store *store)
 {
     struct gate_store *self = (struct gate_store *)store;
@@ -175,10 +268,12 @@ size_t gate_store_settle(struct table_store *store)
     do {
         before = now;
         (void)usleep(SETTLE_US);
+        while (!is_at_rest(self))
+            (void)usleep(1000);
         (void)pthread_mutex_lock(&self->one);
         now = atomic_load(&self->arrived);
         (void)pthread_mutex_unlock(&self->one);
-    } while (now > before);
+    } while (now > before || !is_at_rest(self));
     return now;
 }
 

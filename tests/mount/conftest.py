@@ -1,4 +1,4 @@
-"""Fixtures: a new table service for each file, the SDK that writes to it, and mounts that are always unmounted."""
+"""Fixtures: an empty table service for each file, the SDK that writes to it, and mounts that are always unmounted."""
 import os
 import pathlib
 import shutil
@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from expected import entities_of
-from harness import EXIT_SEC, Azurite, LocalAccount, Mount, Sdk, environment, run
+from harness import EXIT_SEC, Azurite, LocalAccount, Mount, environment, run
 
 # A test that hangs in the file system cannot be interrupted. The watchdog frees it before pytest-timeout acts.
 WATCHDOG_BEFORE_SEC = 15
@@ -64,13 +64,33 @@ def scratch():
     shutil.rmtree(directory, ignore_errors=True)
 
 
+@pytest.fixture(scope="session")
+def lend_azurite():
+    """Azurite takes longer to start than most tests: one serves all files of this process, and is empty for each."""
+    lent = []
+    with tempfile.TemporaryDirectory(prefix="tablefuse-azurite-") as directory:
+
+        def lend():
+            if lent and not lent[-1].is_emptied():
+                lent.pop().stop()
+            if not lent:
+                lent.append(Azurite(directory))
+            return lent[-1]
+
+        yield lend
+        for azurite in lent:
+            azurite.stop()
+
+
 @pytest.fixture(scope="module")
 def service(request, scratch):
     """Azurite, unless the module parametrizes it: BOTH_SERVICES, or "local" alone, which is an account in a file."""
-    is_local = getattr(request, "param", "azurite") == "local"
-    started = LocalAccount(scratch / "account") if is_local else Azurite(scratch)
-    yield started
-    started.stop()
+    if getattr(request, "param", "azurite") == "local":
+        account = LocalAccount(scratch / "account")
+        yield account
+        account.stop()
+    else:
+        yield request.getfixturevalue("lend_azurite")()
 
 
 def account_in_file(file):
@@ -94,9 +114,7 @@ def other(scratch):
 
 @pytest.fixture(scope="module")
 def sdk(service):
-    writer = Sdk(service)
-    yield writer
-    writer.stop()
+    return service.sdk
 
 
 @pytest.fixture(scope="module")

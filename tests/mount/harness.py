@@ -241,6 +241,7 @@ class Azurite:
 
     def __init__(self, directory, account=ACCOUNT, key=KEY, certificate=None, port=0, takes_tokens=False):
         self.account, self.key, self.certificate = account, key, certificate
+        self._sdk = None
         self._log = tempfile.NamedTemporaryFile(
             dir=directory, prefix="azurite-", suffix=".log", delete=False
         )
@@ -277,10 +278,25 @@ class Azurite:
         self.endpoint = f"{'https' if certificate else 'http'}://127.0.0.1:{self.port}/{account}"
 
     def _is_ready(self):
-        assert (
-            self._process.poll() is None
-        ), f"Azurite ended: {pathlib.Path(self._log.name).read_text()}"
-        return listening_port(self._process.pid) is not None
+        said = pathlib.Path(self._log.name).read_text()
+        assert self._process.poll() is None, f"Azurite ended: {said}"
+        return "successfully started" in said
+
+    @property
+    def sdk(self):
+        """One process for all that use this service."""
+        if self._sdk is None:
+            self._sdk = Sdk(self)
+        return self._sdk
+
+    def is_emptied(self):
+        """Drops all tables. False: it does not work, because of what a test has done with it."""
+        try:
+            self.send(signal.SIGCONT)
+            self.sdk.drop_all_tables()
+        except (AssertionError, OSError):
+            return False
+        return True
 
     def connection_string(self, key=None, sas=None):
         secret = (
@@ -304,6 +320,8 @@ class Azurite:
             wait_until(lambda: is_stopped(self._process.pid), what="the stop of the service")
 
     def stop(self):
+        if self._sdk is not None:
+            self._sdk.stop()
         if self._process.poll() is None:
             self.send(signal.SIGKILL)
         self._process.wait(timeout=EXIT_SEC)
@@ -360,6 +378,9 @@ class Sdk:
 
     def drop_table(self, name):
         self._ask(command="dropTable", name=name)
+
+    def drop_all_tables(self):
+        self._ask(command="dropAllTables")
 
     def read(self, name):
         return self._ask(command="read", name=name)

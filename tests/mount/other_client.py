@@ -6,7 +6,7 @@ import sqlite3
 import time
 
 from expected import cesu8, entities_of, entity_text
-from harness import COMMAND_SEC, LocalAccount, Sdk, checksum
+from harness import COMMAND_SEC, LocalAccount, checksum
 
 
 def _typed(name, members):
@@ -35,7 +35,7 @@ def comparable(properties):
 
 class SdkClient:
     def __init__(self, service):
-        self._sdk = Sdk(service)
+        self._sdk = service.sdk
 
     def _entity(self, key, properties):
         plain = ("String", "Boolean")
@@ -59,7 +59,7 @@ class SdkClient:
         return {key: typed(members) for key, members in entities_of(self._sdk.read_texts(table)).items()}
 
     def stop(self):
-        self._sdk.stop()
+        """The SDK ends with the service."""
 
 
 class FileClient:

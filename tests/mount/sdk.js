@@ -45,6 +45,11 @@ function byPartition(entities) {
 const commands = {
   async createTable({ name }) { await service.createTable(name); },
   async dropTable({ name }) { await service.deleteTable(name); },
+  async dropAllTables() {
+    const names = [];
+    for await (const { name } of service.listTables()) names.push(name);
+    for (const name of names) await service.deleteTable(name);
+  },
   async insert({ name, entities }) {
     for (const one of entities) await table(name).createEntity(entity(one));
   },

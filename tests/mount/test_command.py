@@ -19,7 +19,6 @@ from harness import (
     TABLEFUSE,
     USAGE,
     Azurite,
-    Sdk,
     assert_serves,
     environment,
     is_listening,
@@ -80,9 +79,8 @@ def test_the_emulator_needs_no_environment(mounts, scratch):
     if is_listening(EMULATOR_PORT):
         pytest.skip("something else has the emulator's port")
     emulator = Azurite(scratch, port=EMULATOR_PORT)
-    sdk = Sdk(emulator)
     try:
-        sdk.create_table("local", [{"partitionKey": "p", "rowKey": "r"}])
+        emulator.sdk.create_table("local", [{"partitionKey": "p", "rowKey": "r"}])
         ignored = {"AZURE_STORAGE_ACCOUNT": "other", "AZURE_STORAGE_KEY": OTHER_KEY}
         for start in (
             {"source": "emulator", "env": ignored},
@@ -91,7 +89,6 @@ def test_the_emulator_needs_no_environment(mounts, scratch):
             assert os.listdir(mounts(**start) / "local") == ["p"]
         assert os.listdir(mounts(source="emulator/local", env={}).point) == ["p"]
     finally:
-        sdk.stop()
         emulator.stop()
 
 

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from credentials import Certificate, account_sas
-from harness import ACCOUNT, CONFIGURATION, DETACH, EXIT_SEC, KEY, OTHER_KEY, REFUSED, TABLEFUSE, USAGE, Azurite, Sdk
+from harness import ACCOUNT, CONFIGURATION, DETACH, EXIT_SEC, KEY, OTHER_KEY, REFUSED, TABLEFUSE, USAGE, Azurite
 from harness import copying_mounts, environment, run, wait_until
 from messages import cause
 from servers import Handler, Server
@@ -339,9 +339,7 @@ class Switch(Server):
 def rotated(scratch):
     """The service with another key."""
     azurite = Azurite(scratch, key=OTHER_KEY)
-    writer = Sdk(azurite)
-    writer.create_table("table", [{"partitionKey": "p", "rowKey": "r", "N": 2}])
-    writer.stop()
+    azurite.sdk.create_table("table", [{"partitionKey": "p", "rowKey": "r", "N": 2}])
     yield azurite
     azurite.stop()
 

@@ -15,7 +15,6 @@ from harness import (
     MOUNT_SEC,
     TABLEFUSE,
     Azurite,
-    Sdk,
     refusing_port,
     run,
     wait_until,
@@ -50,10 +49,8 @@ def silent():
 def mortal(scratch):
     """A service of this test only, which it kills."""
     azurite = Azurite(scratch)
-    sdk = Sdk(azurite)
-    sdk.fill_table("mortal", entities())
+    azurite.sdk.fill_table("mortal", entities())
     yield azurite
-    sdk.stop()
     azurite.stop()
 
 

@@ -6,7 +6,7 @@ import random
 import pytest
 
 from expected import cesu8, entity_name, entity_text, partition_name, prefix_name, utf16_order
-from harness import BOTH_SERVICES, LocalAccount, Sdk, run
+from harness import BOTH_SERVICES, LocalAccount, run
 
 FANOUT = 4
 AWKWARD = [
@@ -87,10 +87,8 @@ def data(service):
         for table, keys in TABLES.items():
             service.write(table, keys)
         return
-    sdk = Sdk(service)
     for table, keys in TABLES.items():
-        sdk.create_table(table, [{"partitionKey": p, "rowKey": r} for p, r in keys])
-    sdk.stop()
+        service.sdk.create_table(table, [{"partitionKey": p, "rowKey": r} for p, r in keys])
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 
 import tokens
 from credentials import Certificate, account_sas
-from harness import CONFIGURATION, EXIT_SEC, TABLEFUSE, USAGE, Azurite, Sdk, environment, run, wait_until
+from harness import CONFIGURATION, EXIT_SEC, TABLEFUSE, USAGE, Azurite, environment, run, wait_until
 from messages import cause
 from servers import Proxy
 from writing import lost_texts, write
@@ -392,9 +392,7 @@ def certificate(scratch):
 @pytest.fixture(scope="module")
 def tls_service(scratch, certificate):
     azurite = Azurite(scratch, "tokens", KEY, certificate=certificate, takes_tokens=True)
-    writer = Sdk(azurite)
-    writer.create_table("table", [{"partitionKey": "p", "rowKey": "r"}])
-    writer.stop()
+    azurite.sdk.create_table("table", [{"partitionKey": "p", "rowKey": "r"}])
     yield azurite
     azurite.stop()
 

@@ -5,7 +5,7 @@ import socket
 import pytest
 
 from credentials import account_sas, table_sas
-from harness import ACCOUNT, CONFIGURATION, KEY, OTHER_KEY, Azurite, Sdk, assert_serves
+from harness import ACCOUNT, CONFIGURATION, KEY, OTHER_KEY, Azurite, assert_serves
 from messages import cause
 from servers import ForwardProxy, Proxy
 from test_command import mounted_source, refusal
@@ -183,9 +183,9 @@ def test_another_account_by_http(mounts, proxy):
 
 def test_a_connection_string_with_http_and_no_endpoint(mounts, scratch):
     azurite = Azurite(scratch, "planted", OTHER_KEY)
-    sdk, proxy = Sdk(azurite), ForwardProxy(azurite)
+    proxy = ForwardProxy(azurite)
     try:
-        sdk.create_table("one")
+        azurite.sdk.create_table("one")
         text = f"DefaultEndpointsProtocol=http;AccountName=planted;SharedAccessSignature={account_sas('planted', OTHER_KEY)}"
         env = {"AZURE_STORAGE_CONNECTION_STRING": text, **proxy.variables}
         message = refusal(mounts, env=env, expected=CONFIGURATION)
@@ -195,5 +195,4 @@ def test_a_connection_string_with_http_and_no_endpoint(mounts, scratch):
         assert proxy.hosts == {"planted.table.core.windows.net"}
     finally:
         proxy.stop()
-        sdk.stop()
         azurite.stop()

@@ -5,7 +5,7 @@ import pytest
 
 from credentials import Certificate, account_sas
 from expected import entities_of
-from harness import CONFIGURATION, KEY, TABLEFUSE, USAGE, Azurite, Sdk, environment, run
+from harness import CONFIGURATION, KEY, TABLEFUSE, USAGE, Azurite, environment, run
 from servers import Handler, Server
 from tokens import CLIENT, SECRET, TENANT, Issuer
 
@@ -35,12 +35,6 @@ class Witness(Server):
         self.endpoint = f"{scheme}://{self.address}/{service.account}"
 
 
-def fill(azurite, rows):
-    writer = Sdk(azurite)
-    writer.create_table("table", rows)
-    writer.stop()
-
-
 @pytest.fixture(scope="module")
 def certificate(scratch):
     return Certificate(scratch)
@@ -53,8 +47,8 @@ def pair(scratch, certificate):
         Azurite(scratch, certificate=certificate, takes_tokens=True),
         Azurite(scratch, OTHER, OTHER_KEY, certificate=certificate, takes_tokens=True),
     ]
-    fill(azurites[0], ROWS)
-    fill(azurites[1], [])
+    azurites[0].sdk.create_table("table", ROWS)
+    azurites[1].sdk.create_table("table")
     yield azurites
     for azurite in azurites:
         azurite.stop()
@@ -153,14 +147,10 @@ def test_a_sync(pair, witnesses, certificate, issuers, tmp_path):
     env = dict(line.split("=", 1) for line in app(issuers[0]))
     done = compare(witnesses, certificate, f"from.auth=spn,to.credentials={file}", "sync", **env)
     assert (done.returncode, done.stderr) == (0, "")
-    reader = Sdk(pair[1])
-    try:
-        copied = entities_of(reader.read_texts("table"))
-        assert sorted(copied) == [("p", "0"), ("p", "1"), ("p", "2")]
-        for row in ROWS:
-            reader.remove("table", row["partitionKey"], row["rowKey"])
-    finally:
-        reader.stop()
+    copied = entities_of(pair[1].sdk.read_texts("table"))
+    assert sorted(copied) == [("p", "0"), ("p", "1"), ("p", "2")]
+    for row in ROWS:
+        pair[1].sdk.remove("table", row["partitionKey"], row["rowKey"])
     assert witnesses[0].credentials == {f"Bearer {issuers[0].tokens[0]}"}
     assert len(witnesses[1].credentials) == 1 and "Bearer" not in str(witnesses[1].credentials)
 

@@ -158,20 +158,33 @@ static size_t portion(const struct line_output *output, struct bytes rest)
     return stop ? (size_t)(stop - rest.data) + 1 : PIPE_BUF;
 }
 
+/* What is not written stays. Answers r. */
+static int keep(struct line_output *output, struct bytes rest, int r)
+{
+    memmove(output->lines.data, rest.data, rest.size);
+    output->lines.size = rest.size;
+    return r;
+}
+
 int line_output_flush(struct line_output *output)
 {
     struct bytes rest = buffer_bytes(&output->lines);
     while (rest.size > 0) {
         int r = output->may_block ? wait_for_room(output) : 0;
         if (r < 0)
-            return r;
+            return keep(output, rest, r);
         ssize_t n = write(output->fd, rest.data, portion(output, rest));
         if (n < 0 && errno != EINTR && errno != EAGAIN)
-            return -errno;
+            return keep(output, rest, -errno);
         rest = bytes_skip(rest, n > 0 ? (size_t)n : 0);
     }
     buffer_clear(&output->lines);
     return 0;
+}
+
+struct bytes line_output_rest(const struct line_output *output)
+{
+    return buffer_bytes(&output->lines);
 }
 
 int line_output_written(struct line_output *output)

@@ -31,6 +31,8 @@ int line_output_written(struct line_output *output);
 int line_output_flush(struct line_output *output);
 /* The same; of a file: it is whole, and has its name. */
 int line_output_finish(struct line_output *output);
+/* What a call that has failed could not write. A view. */
+struct bytes line_output_rest(const struct line_output *output);
 
 /* The process ends by SIGPIPE, as `cat` does when its reader has ended. */
 __attribute__((noreturn)) void line_output_end_by_sigpipe(void);

@@ -5,7 +5,7 @@
 
 # Prints the mount points of tablefuse, quoted for the shell, and spelled as $cur begins: from /, ~ or the working directory.
 # In the kernel's list some characters are \OCTAL.
-_tablefuse_mount_points()
+_tablefuse_mount_points() # [FORMAT]
 {
     local point type from=/ spelled=/
     case $cur in
@@ -19,7 +19,10 @@ _tablefuse_mount_points()
     esac
     while read -r _ point type _; do
         printf -v point %b "$point"
-        [[ $type == fuse.tablefuse && $point == "$from"?* ]] && printf '%s%q\n' "$spelled" "${point#"$from"}"
+        # in an open quote some characters would end it
+        [ -z "${1-}" ] || [[ $point != *[\"\'\\\$\`$'\n']* ]] || continue
+        # shellcheck disable=SC2059
+        [[ $type == fuse.tablefuse && $point == "$from"?* ]] && printf "${1-%s%q\\n}" "$spelled" "${point#"$from"}"
     done </proc/self/mounts
 }
 
@@ -43,8 +46,9 @@ _tablefuse_offer() # WORD...
 
 _tablefuse_offer_mount_points() # [SUFFIX]
 {
-    local points=()
-    mapfile -t points < <(_tablefuse_mount_points)
+    local points=() cur=$cur format=()
+    [[ $cur == [\"\']* ]] && cur=${cur:1} format=('%s%s\n')
+    mapfile -t points < <(_tablefuse_mount_points "${format[@]}")
     _tablefuse_offer "${points[@]/%/${1-}}"
 }
 

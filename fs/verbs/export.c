@@ -115,6 +115,19 @@ static int complain_output(const struct export *export, int error)
     return EXIT_MOUNTING;
 }
 
+/* Takes the lines out of the counts that could not be written. CSV is not whole anyway. */
+static void count_written(struct export *export)
+{
+    struct bytes rest = line_output_rest(export->output);
+    if (export->csv || export->output_error == 0)
+        return;
+    export->counts.bytes -= MIN(rest.size, export->counts.bytes);
+    for (const char *end; (end = memchr(rest.data, '\n', rest.size));) {
+        export->counts.rows -= export->counts.rows > 0;
+        rest = bytes_skip(rest, (size_t)(end - rest.data) + 1);
+    }
+}
+
 /* The line at the end, whatever the end is. */
 static void tell_counts(const struct export *export)
 {
@@ -217,6 +230,7 @@ static int finish(struct export *export, int r, const struct failure *failure)
         say("tablefuse: %s: no entity is in it\n", export->path);
         return EXIT_NOT_FOUND;
     }
+    count_written(export);
     tell_counts(export);
     if (r == 0)
         return export->left_out > 0 ? EXIT_ABANDONED : 0;

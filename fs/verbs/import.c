@@ -9,6 +9,7 @@
 #include "fs/verb.h"
 
 #include <getopt.h>
+#include <sys/stat.h>
 #include <inttypes.h>
 #include <unistd.h>
 
@@ -358,6 +359,21 @@ static int take_option(struct import_command *command, const struct verb *verb, 
     }
 }
 
+static bool is_file(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISREG(status.st_mode);
+}
+
+/* Other programs take it as an operand. */
+static int refuse_file(const struct verb *verb, const char *file)
+{
+    return verb_refuse(verb,
+                       "unexpected file %s: standard input is read -- `tablefuse import "
+                       "SOURCE/TABLE < FILE`",
+                       verb_printable_path(file));
+}
+
 static int parse(struct import_command *command, const struct verb *verb, int argc, char **argv)
 {
     static const struct option long_options[] = {
@@ -384,8 +400,13 @@ static int parse(struct import_command *command, const struct verb *verb, int ar
         return verb_refuse(verb, "--any-version needs --mode=delete");
     if (!command->format.is_csv && (command->format.delimiter || command->infers))
         return verb_refuse(verb, "--delimiter and --infer need --format=csv");
-    return opened_account_take_operands(&command->opened, argc, argv, "PARTITION", &command->source,
-                                        &command->path);
+    int code = opened_account_take_operands(&command->opened, argc, argv, "PARTITION",
+                                            &command->source, &command->path);
+    if (code == 0 && is_file(command->source))
+        code = refuse_file(verb, command->source);
+    if (code == 0 && strchr(command->path, '/') && is_file(command->path))
+        code = refuse_file(verb, command->path);
+    return code;
 }
 
 static int run_import(const struct verb *verb, int argc, char **argv, store_decorator *decorate)

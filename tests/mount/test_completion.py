@@ -169,6 +169,9 @@ def test_mount_points_are_offered_unseen(stopped, zsh):
     assert bash(f"tablefuse unmount {begin}") == [point]
     assert bash(f"tablefuse drop {begin}") == [f"{point}/"]
     assert bash(f"tablefuse unmount {point[:-1]}") == [point]
+    for quote in "\"'":
+        assert bash(f"tablefuse unmount {quote}{begin}") == [str(stopped.point)]
+        assert bash(f"tablefuse drop {quote}{begin}") == [f"{stopped.point}/"]
     assert zsh(f"tablefuse unmount {begin}") == f"tablefuse unmount {point} "
     assert zsh(f"tablefuse drop {begin}") == f"tablefuse drop {point}/"
 

@@ -299,6 +299,7 @@ def test_outputs_that_fail(account, tmp_path):
             env=environment(), timeout=COMMAND_SEC, check=False,
         )
     assert failed.returncode == MOUNTING
+    assert failed.stderr.startswith("tablefuse: 0 entities, 0 B, ")
     assert failed.stderr.endswith("tablefuse: cannot write the output: No space left on device\n")
     for file, why in (
         (tmp_path, "Is a directory"),

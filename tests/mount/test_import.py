@@ -15,6 +15,8 @@ from harness import run
 from importing import command, imported, lines_of, row, rows_of
 from test_export import export, refused, source, tablefuse, untyped
 
+BY_INPUT = "standard input is read -- `tablefuse import SOURCE/TABLE < FILE`"
+
 
 def sorted_rows(rows):
     return sorted(rows, key=lambda each: (utf16_order(each["PartitionKey"]), utf16_order(each["RowKey"])))
@@ -361,6 +363,10 @@ def test_sources_and_options(account, scratch, tmp_path):
         (["import", where, "a", "b"], "import: unexpected operand b behind SOURCE/TABLE and PARTITION"),
         (["import", "--refused=", where], "import: --refused needs the name of a file"),
         (["import", account.source], "import: SOURCE names no table: write SOURCE/TABLE"),
+        *(
+            (["import", *operands], f"import: unexpected file {__file__}: {BY_INPUT}")
+            for operands in ([__file__, where], [__file__], [where, __file__])
+        ),
         (["import", "--create", f"local:{tmp_path}/none"], "import: SOURCE names no table: write SOURCE/TABLE"),
         (["import", "--create", f"local:{tmp_path}/none/t", ""], "import: PARTITION is empty: the empty key is spelled #00"),
     ):

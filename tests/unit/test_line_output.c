@@ -2,6 +2,8 @@
 #include "fs/line_output.h"
 #include "tests/unit/unit.h"
 
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -77,6 +79,28 @@ static void it_goes_on_behind_the_last_whole_line(void **state)
                 check_resume(sizes[b], sizes[l], sizes[a]);
 }
 
+static void a_file_that_is_full_leaves_the_rest(void **state)
+{
+    (void)state;
+    struct line_output *output = NULL;
+    struct rlimit before, few;
+    void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    few = before;
+    few.rlim_cur = 10;
+    assert_int_equal(line_output_open("file", false, never, NULL, &output), 0);
+    assert_int_equal(buffer_append_string(line_output_buffer(output), "one\ntwo\nthree\n"), 0);
+    assert_int_equal(line_output_written(output), 0);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &few), 0);
+    int r = line_output_finish(output);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    assert_int_equal(r, -EFBIG);
+    assert_bytes(line_output_rest(output), BYTES_LITERAL("ree\n"));
+    line_output_close(output);
+    assert_int_equal(unlink(PARTIAL), 0);
+    (void)signal(SIGXFSZ, handler);
+}
+
 static void without_it_a_file_begins_anew(void **state)
 {
     (void)state;
@@ -113,6 +137,7 @@ static int leave_directory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_file_that_is_full_leaves_the_rest),
         cmocka_unit_test(it_goes_on_behind_the_last_whole_line),
         cmocka_unit_test(without_it_a_file_begins_anew),
     };

@@ -65,11 +65,6 @@ SHOWN_BY = {
 }
 # Commands between backticks: what is run for each at the end, and what it prints.
 IN_THE_TEXT = {
-    "rsync -a": (
-        "rsync -a mnt/packages/.flat/ copied/; ls copied",
-        "Newtonsoft.Json\nSerilog\nzlib\n",
-    ),
-    "grep -rc": ("grep -rc Listed mnt/packages/zlib", "mnt/packages/zlib/1.3.1.json:1\n"),
     "tablefuse mount [-f] [-o OPTION,...] [SOURCE] DIR": (
         "tablefuse mount --help | head -1",
         "usage: tablefuse mount [-f] [-o OPTION,...] [SOURCE] DIR\n",

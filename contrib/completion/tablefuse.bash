@@ -99,7 +99,8 @@ _tablefuse_source()
 
 _tablefuse()
 {
-    local cur prev words cword verb i operands=0 flags=() valued='^(-o|-t|--output|--max-delete|--columns|--delimiter)$'
+    local cur prev words cword verb i operands=0 flags=()
+    local valued='^(-o|-t|--output|--max-delete|--columns|--delimiter|--filter|--select)$'
     local verbs=(mount unmount drop export import count diff sync tables check version help)
     local of_both=(timeout= parallelism= ca_cert= allow_http)
     local of_two=("${of_both[@]}" from.auth= to.auth= from.credentials= to.credentials=)
@@ -121,12 +122,15 @@ _tablefuse()
             ;;
         unmount | umount) flags=(-z -t) ;;
         drop) flags=(--yes -t) ;;
-        export) flags=(--keys --etag --timestamp --output --resume --format=csv --columns --delimiter --quiet -o) ;;
+        export)
+            flags=(--filter --select --keys --etag --timestamp --output --resume --format=csv --columns --delimiter
+                --quiet -o)
+            ;;
         import)
             flags=(--mode=replace --mode=merge --mode=insert --mode=delete --any-version --create --refused= --dry-run
                 --format=csv --infer --delimiter --quiet -o)
             ;;
-        count) flags=(--quiet -o) ;;
+        count) flags=(--filter --quiet -o) ;;
         diff) flags=(--json --quiet -o) options=("${of_two[@]}") ;;
         sync)
             flags=(--delete --delete=all --max-delete --dry-run --create --quiet -o)

@@ -2,13 +2,12 @@
 /* | stage  | asks                                          | left by                          |
  * | FIRST  | the first range alone, page after page        | a page that goes on, in a range  |
  * |        |                                               | of whole partitions: NAMES       |
- * | NAMES  | keys, by a level scan; the first range too,   | the names are known: RANGES      |
- * |        | as long as its pages have rows                |                                  |
+ * | NAMES  | the first range; keys, by a level scan        | the names are known: RANGES      |
  * | RANGES | each range, as far ahead as the window allows | the end                          |
  *
- * A small answer costs one request, and the first lines come after it. What an empty page has
- * looked at is lost at a split, because only rows tell how far a query has come. So the first range
- * waits for the names then. */
+ * A small answer costs one request, and the first rows come after it. Names that cannot be had
+ * hold nothing up. At the split the first range loses what pages without rows have looked at: only
+ * rows tell how far its query has come. That is about one page, as names take less than 5 s. */
 #include "cache/scan/chunk.h"
 #include "cache/scan/scan.h"
 
@@ -24,7 +23,6 @@ struct filtered_scan {
     enum stage stage;
     struct chunk_list chunks;
     struct scan *names; /* NULL: they were not sought */
-    bool is_empty;      /* the last page of rows had none */
     size_t names_asked;
     /* The begins of every `stride`th child but the first one. */
     struct buffer borders[BORDERS_MAX];
@@ -67,8 +65,6 @@ static bool has_room(const struct filtered_scan *self)
 static struct chunk *find_ready(const struct filtered_scan *self)
 {
     const struct chunk *head = find_head(self);
-    if (self->stage == STAGE_NAMES && self->is_empty)
-        return NULL;
     for (struct chunk *chunk = TAILQ_FIRST(&self->chunks); chunk; chunk = TAILQ_NEXT(chunk, link)) {
         bool is_due = chunk == head && chunk->waiting_rows == 0;
         bool is_allowed = (chunk == head || self->stage == STAGE_RANGES) && has_room(self);
@@ -237,7 +233,6 @@ static int filtered_tell(struct scan *scan, uint64_t id, struct answer *answer)
     int r = chunk_tell(chunk, answer, &run);
     if (r < 0)
         return r;
-    self->is_empty = !run.page;
     if (run.page) {
         self->waiting_bytes += page_bytes(run.page);
         self->page_bytes = MAX(self->page_bytes, page_bytes(run.page));

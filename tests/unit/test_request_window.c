@@ -388,6 +388,19 @@ static void *enter_and_leave(void *context)
     return (void *)(intptr_t)most;
 }
 
+/* Pages of a filter take 20 ms or 5 s: they let the window grow, and never shrink it. */
+static void an_untimed_answer_makes_the_window_larger(void **state)
+{
+    (void)state;
+    static const struct event events[] = {
+        {0, 20, REQUEST_UNTIMED, 3},          {20, 5020, REQUEST_UNTIMED, 4},
+        {5020, 10020, REQUEST_UNTIMED, 5},    {10020, 10040, REQUEST_GOOD, 6},
+        {10040, 15040, REQUEST_UNTIMED, 7},   {15040, 15060, REQUEST_GOOD, 8},
+        {15060, 15080, REQUEST_THROTTLED, 4},
+    };
+    play(8, events, ARRAY_SIZE(events), 1);
+}
+
 static void any_thread_may_use_it(void **state)
 {
     (void)state;
@@ -426,6 +439,7 @@ int main(void)
         cmocka_unit_test(a_window_of_one_has_no_room_for_speculation),
         cmocka_unit_test(more_may_be_in_flight_after_a_fall),
         cmocka_unit_test(speculation_stops_first_and_comes_back_last),
+        cmocka_unit_test(an_untimed_answer_makes_the_window_larger),
         cmocka_unit_test(any_thread_may_use_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -161,7 +161,7 @@ def test_faults_lose_nothing(account, faults):
 
 def test_requests(account):
     says = tablefuse(account, "export", source(account, "dates"), faults="latency=20").stderr
-    assert re.fullmatch(rf"tablefuse: 5,000 entities, [\d.]+ MB, \d+ requests, [\d.]+ s\n", says)
+    assert re.fullmatch(r"tablefuse: 5,000 entities, [\d.]+ MB, \d+ requests, [\d.]+ s\n", says)
     assert int(re.search(r"(\d+) requests", says)[1]) <= 1.25 * ROWS / 1000 + 20
 
 

@@ -203,14 +203,18 @@ static struct question ask_first(const struct account *account, const struct cal
                              .keys_suffice = true};
 }
 
-/* The first row of a directory, as a sign that it is there. */
+/* The first row of a directory, as a sign that it is there. What a listing with a filter has shown
+ * is a sign, too, although nothing is known of the rows before it. */
 static int find_first(struct account *account, struct caller *caller,
                       const struct directory *directory, const char *absent)
 {
     struct served served;
     struct question question = ask_first(account, caller, directory, &served);
     struct seen seen = {0};
-    int r = read_ahead_directory(account->read_ahead, caller, directory->kind, &question, &seen);
+    int r =
+        directory->filter ? overlay_knows_row(account->read.overlay, &question, &seen.asked_ms) : 0;
+    if (r == 0)
+        r = read_ahead_directory(account->read_ahead, caller, directory->kind, &question, &seen);
     set_valid(account, caller, r, &seen);
     if (r == 0)
         return call_fail(&caller->call, -ENOENT, "%s", absent);
@@ -290,9 +294,11 @@ int account_find_directory(struct account *account, struct caller *caller,
 {
     struct local_directories *local = account->write.local;
     /* Its rows may all be held deletes, and more than the cache has room for: a look for one that
-     * is left would read all of them. */
-    if (directory->table && pending_has_hold(account->write.pending, directory->table) &&
-        local_directories_has(local, directory)) {
+     * is left would read all of them. `rm -r` of a filter has deleted all that it knows. */
+    bool may_be_emptied =
+        directory->table &&
+        (directory->filter || pending_has_hold(account->write.pending, directory->table));
+    if (may_be_emptied && local_directories_has(local, directory)) {
         caller->valid_ms = 0;
         return 0;
     }

@@ -76,6 +76,10 @@ int account_knows(struct account *account, struct address address);
  * -ENOENT; sets caller->valid_ms for both. */
 int account_find_directory(struct account *account, struct caller *caller,
                            const struct directory *directory);
+/* Before a listing with a filter begins: the service compares what it has, so texts that are queued
+ * in the directory are sent. 0, also where one failed; -errno: they are not sent yet. */
+int account_send_texts(struct account *account, struct caller *caller,
+                       const struct directory *directory);
 /* Creates a listing of the directory. Sends nothing. The caller closes it. 0 or -errno. */
 int account_list(struct account *account, const struct directory *directory, struct listing **ret);
 
@@ -161,6 +165,10 @@ void account_use_path(struct account *account, const struct caller *caller,
  * 0. -EBUSY: it changed, and could not be read again; or as account_use_path says. With an empty
  * etag the entity was not stored when it was shown: the version that is there by now is deleted at
  * once; -ENOENT: there is none.
+ *
+ * A process that has listed the directory through a filter (path->filter) deletes what that has
+ * shown: -EBUSY if another client has changed the entity since, unless it still matches and was
+ * looked up anew.
  *
  * Or the delete is queued (delete_policy.h), and sent in a batch later: 0. Then another version
  * that is there stays, because no user saw it; but what this mount stored before counts as shown.
@@ -310,6 +318,13 @@ int account_read_keys(struct caller *caller, struct bytes text, enum edit_begin 
  * removed next. */
 int account_remove_directory(struct account *account, struct caller *caller,
                              const struct directory_path *path);
+/* rmdir of a directory that shows what matches a filter, or of one in it: no directory is removed,
+ * no table dropped. The function sends what is queued below. 0; -ENOTEMPTY with the reason: a delete
+ * there failed; others as above. It sends nothing for a process that has listed the directory that
+ * contains this one (`above`) through the filter: that one is removed next. above NULL: `.filter`.
+ */
+int account_remove_filtered(struct account *account, struct caller *caller,
+                            const struct directory *directory, const struct directory *above);
 /* Drops the table with all that is in it by one Delete Table, whatever the process has listed. What
  * is queued in the table ends as made, texts too: it goes with the table. 0 or -errno. */
 int account_drop_table(struct account *account, struct caller *caller, const char *table);

@@ -79,14 +79,18 @@ struct directory {
      * positions from "p NUL" on. For a prefix the positions that start with it: range.lo is the
      * prefix (of RowKeys: "p NUL" and the prefix), range.hi the least position after them. */
     struct range range;
+    /* The service's $filter, for listings alone: they show what matches. NULL: they show all. */
+    const char *filter;
 };
 
 /* A directory and those that contain it, by the path that was used: the directory itself first, the
- * table's own last. `.flat` is left out: it stands for the directory that contains it. */
+ * table's own last. `.flat` and filters are left out: they stand for the directory that contains
+ * them. */
 struct directory_path {
     const struct directory *steps;
     size_t n;     /* at least 1 */
-    bool is_flat; /* it leads through `.flat` */
+    bool is_flat; /* it leads through `.flat`, or a filter above the partition: names never change */
+    const char *filter; /* of the directory itself, by the path that was used; NULL: none */
 };
 
 /* A whole table. It exists even without a row; any other directory exists only with one. */

@@ -157,11 +157,9 @@ int account_drain_below(struct account *account, struct caller *caller,
     return r;
 }
 
-int account_explain_not_empty(struct account *account, struct caller *caller,
-                              const struct directory *directory, int r)
+/* The failure of a delete that was told is why a directory cannot be removed: r. */
+static int tell_below(struct caller *caller, int r)
 {
-    if (r != -ENOTEMPTY || !account_tell_delete(account, caller, directory))
-        return r;
     struct failure *failure = &caller->call.failure;
     const struct failure why = *failure;
     failure->error = r;
@@ -169,6 +167,14 @@ int account_explain_not_empty(struct account *account, struct caller *caller,
     if (!why.advice)
         failure->advice = "a queued delete below failed: see the lines above";
     return r;
+}
+
+int account_explain_not_empty(struct account *account, struct caller *caller,
+                              const struct directory *directory, int r)
+{
+    return r != -ENOTEMPTY || !account_tell_delete(account, caller, directory)
+               ? r
+               : tell_below(caller, r);
 }
 
 /* The process has listed the directory above, so it is expected to remove that one next. */
@@ -222,6 +228,20 @@ static int remove_local(struct account *account, struct caller *caller,
     if (r == 0)
         local_directories_remove(local, directory);
     return r;
+}
+
+int account_remove_filtered(struct account *account, struct caller *caller,
+                            const struct directory *directory, const struct directory *above)
+{
+    int r = account_may_change(account, caller);
+    if (r < 0)
+        return r;
+    if (above && freshness_has_listed(account->read.freshness, caller->process, above))
+        return 0;
+    r = account_drain_below(account, caller, directory);
+    if (r < 0 || !account_tell_delete(account, caller, directory))
+        return r;
+    return tell_below(caller, -ENOTEMPTY);
 }
 
 int account_remove_directory(struct account *account, struct caller *caller,

@@ -2,6 +2,7 @@
 #include "cache/listing.h"
 #include "cache/bookmarks.h"
 #include "cache/level.h"
+#include "cache/matches.h"
 #include "cache/read/read_ahead.h"
 
 #include <assert.h>
@@ -33,10 +34,11 @@ struct batch {
 
 struct listing {
     const struct listing_source *source;
-    struct directory directory; /* views of the next three */
-    char *table;
+    struct directory directory; /* views of the next four */
+    char *table, *filter;
     struct buffer lo, hi;
-    struct level *level; /* of DIRECTORY_AUTO: has the names; what is below is not used */
+    struct level *level;     /* of DIRECTORY_AUTO: has the names; what is below is not used */
+    struct matches *matches; /* of a filter; NULL: none */
     enum state state;
     struct stamp began;
     int64_t told_ms; /* when the process's reading here was noted last */
@@ -111,6 +113,8 @@ int listing_create(const struct listing_source *source, const struct directory *
     bookmarks_init(&listing->bookmarks, BOOKMARK_SPACING);
     if (directory->table && !(listing->table = strdup(directory->table)))
         return -ENOMEM;
+    if (directory->filter && !(listing->filter = strdup(directory->filter)))
+        return -ENOMEM;
     (void)buffer_append(&listing->lo, directory->range.lo);
     (void)buffer_append(&listing->hi, directory->range.hi);
     int r = MIN(listing->lo.error, listing->hi.error);
@@ -119,12 +123,15 @@ int listing_create(const struct listing_source *source, const struct directory *
     listing->directory =
         (struct directory){.kind = directory->kind,
                            .table = listing->table,
-                           .range = {buffer_bytes(&listing->lo), buffer_bytes(&listing->hi)}};
+                           .range = {buffer_bytes(&listing->lo), buffer_bytes(&listing->hi)},
+                           .filter = listing->filter};
     /* below the longest prefix there are partitions alone, and may be many */
     if (directory->kind == DIRECTORY_AUTO && !prefix_has_children(directory->range.lo))
         listing->directory.kind = DIRECTORY_FLAT;
     else if (directory->kind == DIRECTORY_AUTO)
         r = level_create(source, &listing->directory, &listing->level);
+    if (r == 0 && directory->filter)
+        r = matches_create(source, &listing->directory, &listing->matches);
     if (r < 0)
         return r;
     *ret = TAKE_PTR(listing);
@@ -136,12 +143,14 @@ void listing_close(struct listing *listing)
     if (!listing)
         return;
     level_destroy(listing->level);
+    matches_destroy(listing->matches);
     read_cursor_reset(&listing->cursor);
     batch_finish(&listing->batch);
     buffer_finish(&listing->lo);
     buffer_finish(&listing->hi);
     bookmarks_clear(&listing->bookmarks);
     free(listing->table);
+    free(listing->filter);
     free(listing);
 }
 
@@ -164,6 +173,8 @@ static int begin_anew(struct listing *listing, const struct caller *caller)
     bookmarks_clear(&listing->bookmarks);
     if (listing->level)
         level_begin_anew(listing->level, listing->began);
+    if (listing->matches)
+        matches_begin_anew(listing->matches);
     return batch_begin(&listing->batch, 0, buffer_bytes(&listing->lo));
 }
 
@@ -256,7 +267,8 @@ static int would_wait(const struct listing *listing, bool names_suffice)
     return r < 0 ? r : r == KNOWN_NOT;
 }
 
-static int ask(struct listing *listing, struct caller *caller, bool names_suffice, struct seen *ret)
+static int ask(struct listing *listing, struct caller *caller, bool names_suffice, bool may_wait,
+               struct seen *ret)
 {
     uint64_t listed = listing->batch.first + listing->batch.n;
     struct read_step step = {.directory = &listing->directory,
@@ -265,6 +277,8 @@ static int ask(struct listing *listing, struct caller *caller, bool names_suffic
                              .unopened = listed - count_opened(listing, caller)};
     if (range_is_empty(step.question.range))
         return 0;
+    if (listing->matches)
+        return matches_next(listing->matches, caller, step.question.range.lo, may_wait, ret);
     return read_ahead_rows(listing->source->read_ahead, caller, &listing->cursor, &step, ret);
 }
 
@@ -280,15 +294,17 @@ static int lose_batch(struct listing *listing, struct caller *caller, int r)
 {
     listing->batch.first = NOWHERE;
     listing->batch.n = 0;
+    if (listing->matches)
+        matches_begin_anew(listing->matches);
     return call_fail(&caller->call, r, "no memory for a page of names");
 }
 
 /* Reads the next batch. */
-static int fill(struct listing *listing, struct caller *caller, bool names_suffice)
+static int fill(struct listing *listing, struct caller *caller, bool names_suffice, bool may_wait)
 {
     struct seen seen = {0};
     uint64_t floor = range_cache_floor(listing->source->read->cache, listing->table);
-    int r = ask(listing, caller, names_suffice, &seen);
+    int r = ask(listing, caller, names_suffice, may_wait, &seen);
     if (r < 0)
         return r == -ENOENT ? vanished(caller) : r;
     listing->state = r == 0 ? COMPLETE : GOES_ON;
@@ -296,7 +312,7 @@ static int fill(struct listing *listing, struct caller *caller, bool names_suffi
         return 0;
     r = batch_replace(listing, &seen);
     listing->batch.floor = floor;
-    if (r == 0)
+    if (r == 0 && !listing->matches)
         read_cursor_took(&listing->cursor, &listing->directory, listing->batch.n, &seen);
     run_finish(&seen.run);
     return r < 0 ? lose_batch(listing, caller, r) : 0;
@@ -315,11 +331,12 @@ static int read_again(struct listing *listing, uint64_t cookie)
     return r < 0 ? r : batch_begin(batch, cookie, buffer_bytes(&position));
 }
 
-/* The batch is too old, or lacks the texts that are wanted now. */
+/* The batch is too old, or lacks the texts that are wanted now. What matches a filter may take
+ * minutes to find: it is shown as it was. */
 static bool is_unusable(const struct listing *listing, bool names_suffice)
 {
     const struct batch *batch = &listing->batch;
-    if (!batch->run.page)
+    if (!batch->run.page || listing->matches)
         return false;
     int64_t oldest_ms =
         freshness_of_listing(listing->source->read->freshness, listing->began).asked_ms;
@@ -445,10 +462,10 @@ int listing_next(struct listing *listing, struct caller *caller, uint64_t cookie
     while (cookie >= batch->first + batch->n) {
         if (listing->state == COMPLETE)
             return 0;
-        r = may_wait ? 0 : would_wait(listing, names_suffice);
+        r = may_wait || listing->matches ? 0 : would_wait(listing, names_suffice);
         if (r != 0)
             return r > 0 ? -EAGAIN : call_fail(&caller->call, r, "out of memory");
-        r = fill(listing, caller, names_suffice);
+        r = fill(listing, caller, names_suffice, may_wait);
         if (r < 0)
             return r;
     }

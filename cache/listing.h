@@ -10,7 +10,9 @@
  * What it shows was asked for at most ttl before the listing began (at its first call, or when it
  * was rewound). For a process that traverses, as long before as the traversal's answers. Never more
  * than 30 s ago, or ttl where that is more. The names of a level stay what they were when it began.
- */
+ *
+ * Of a directory with a filter it shows what matches, asked for since it began, however long that
+ * takes, and puts each row that it shows into the cache: matches.h. */
 #include "cache/address.h"
 #include "cache/caller.h"
 #include "cache/forms.h"

@@ -92,6 +92,14 @@ int account_drain(struct account *account, struct caller *caller, const char *ta
     return pending_drain(account->write.pending, table, range, patience_ms, &caller->call);
 }
 
+int account_send_texts(struct account *account, struct caller *caller,
+                       const struct directory *directory)
+{
+    if (!account->options.is_write_back) /* else deletes alone are queued */
+        return 0;
+    return account_drain(account, caller, directory->table, directory->range);
+}
+
 int account_sync(struct account *account, struct caller *caller, const char *table,
                  struct range range)
 {

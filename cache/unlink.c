@@ -1,26 +1,31 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/account_parts.h"
 #include "cache/write/pending_hold.h"
+#include "client/filter.h"
 
 /* Deletes the version of `etag`; or, where another client has changed the entity, the version that
- * is there then. */
+ * is there then, unless it is to be this one. */
 static int delete_claimed(struct account *account, struct caller *caller, struct address address,
-                          struct bytes etag)
+                          struct bytes etag, bool is_exact)
 {
     struct write write = {.kind = WRITE_DELETE, .position = address.position, .if_match = etag};
     _cleanup_(entity_finish) struct entity now = {0};
-    int r = account_write_over(account, caller, address.table, write, &now);
+    int r = is_exact ? account_send(account, caller, address.table, &write, &now)
+                     : account_write_over(account, caller, address.table, write, &now);
     return MIN(r, 0);
 }
 
-static int end_delete(struct caller *caller, int r)
+#define NOT_READ_ADVICE "another client has changed the entity, and it could not be read again"
+#define CHANGED_ADVICE  "another client has changed the entity since the filter has shown it"
+
+static int end_delete(struct caller *caller, int r, const char *advice)
 {
     struct failure *failure = &caller->call.failure;
     if (r == 0 || r == -ENOENT) /* it is gone; another client may have deleted it */
         *failure = (struct failure){0};
     if (r == -ESTALE) { /* of a path: the kernel would send the call again */
         failure->error = -EBUSY;
-        failure->advice = "another client has changed the entity, and it could not be read again";
+        failure->advice = advice;
     }
     return r == -ENOENT ? 0 : r == -ESTALE ? -EBUSY : r;
 }
@@ -59,9 +64,10 @@ static int find_own(struct account *account, struct caller *caller, struct addre
 }
 
 static int delete_now(struct account *account, struct caller *caller, struct address address,
-                      struct bytes etag)
+                      struct bytes etag, bool is_exact)
 {
-    int r = end_delete(caller, delete_claimed(account, caller, address, etag));
+    int r = end_delete(caller, delete_claimed(account, caller, address, etag, is_exact),
+                       is_exact ? CHANGED_ADVICE : NOT_READ_ADVICE);
     delete_policy_answered(account->write.policy, caller->process, r == 0,
                            clock_now_ms(account->read.clock));
     return r;
@@ -83,11 +89,13 @@ static void tell_no_room(const struct account *account, const char *table)
         account->options.no_room(account->options.no_room_context, table);
 }
 
-/* Is the delete, which is queued, held in case that the process removes the table? */
-static bool may_hold(struct account *account, const struct caller *caller, const char *table)
+/* Is the delete, which is queued, held in case that the process removes the table? What it deletes
+ * through a filter is no beginning of that. */
+static bool may_hold(struct account *account, const struct caller *caller, const char *table,
+                     const struct directory_path *path)
 {
     bool has_ended;
-    if (!may_drop(account, caller, table))
+    if (path->filter || !may_drop(account, caller, table))
         return false;
     bool may_hold = pending_may_hold(account->write.pending, table, &has_ended);
     if (has_ended)
@@ -95,25 +103,64 @@ static bool may_hold(struct account *account, const struct caller *caller, const
     return may_hold;
 }
 
+/* Has the process listed the directory as it has reached it? */
+static bool has_listed(const struct account *account, const struct caller *caller,
+                       const struct directory_path *path)
+{
+    struct directory directory = path->steps[0];
+    directory.filter = path->filter;
+    return freshness_has_listed(account->read.freshness, caller->process, &directory);
+}
+
 static enum delete_decision decide(struct account *account, const struct caller *caller,
-                                   const struct directory *directory)
+                                   const struct directory_path *path)
 {
     if (!account_may_queue(account))
         return DELETE_NOW;
-    return delete_policy_unlink(
-        account->write.policy, caller->process,
-        freshness_has_listed(account->read.freshness, caller->process, directory),
-        clock_now_ms(account->read.clock));
+    return delete_policy_unlink(account->write.policy, caller->process,
+                                has_listed(account, caller, path),
+                                clock_now_ms(account->read.clock));
+}
+
+/* A process that deletes what a filter has shown takes only what matches. Its kernel looks a name
+ * up anew, and may find a version that another client has stored since. What this mount has stored
+ * is known to its user. 0 or -errno. */
+static int check_matches(struct account *account, struct caller *caller, struct address address,
+                         struct bytes etag, const struct directory_path *path)
+{
+    struct etag own;
+    struct filter_error error;
+    _cleanup_(entity_finish) struct entity now = {0};
+    _cleanup_(filter_destroyp) struct filter *filter = NULL;
+    if (!path->filter || !has_listed(account, caller, path))
+        return 0;
+    read_versions_find_stored(account->write.versions, address, &own);
+    if (own.size > 0 && bytes_equal(etag_bytes(&own), etag))
+        return 0;
+    int r = account_look(account, address, &now);
+    if (r == KNOWN_ROWS && bytes_equal(page_etag(now.page, now.row), etag))
+        r = filter_create(bytes_of(path->filter), &filter, &error);
+    if (r == -ENOMEM)
+        return call_fail(&caller->call, r, "out of memory");
+    if (!filter || filter_matches(filter, address.position, page_text(now.page, now.row),
+                                  page_timestamp(now.page, now.row)) != 0)
+        return 0;
+    (void)call_fail(&caller->call, -EBUSY, "the entity does not match the filter any more");
+    caller->call.failure.advice = CHANGED_ADVICE;
+    return -EBUSY;
 }
 
 /* The claim is released, unless it has passed to the queue. */
 static int delete_or_queue(struct account *account, struct caller *caller, struct address address,
-                           struct bytes etag, enum delete_decision decision)
+                           struct bytes etag, const struct directory_path *path,
+                           enum delete_decision decision)
 {
     struct write_side *write = &account->write;
-    int r = decision == DELETE_NOW ? delete_now(account, caller, address, etag)
-                                   : account_queue_delete(account, caller, address, etag,
-                                                          may_hold(account, caller, address.table));
+    bool is_exact = path->filter && has_listed(account, caller, path);
+    int r = decision == DELETE_NOW
+                ? delete_now(account, caller, address, etag, is_exact)
+                : account_queue_delete(account, caller, address, etag,
+                                       may_hold(account, caller, address.table, path));
     if (r == 0)
         read_versions_forget(write->versions, caller->process, address);
     if (r < 0 || decision == DELETE_NOW)
@@ -151,13 +198,15 @@ int account_unlink(struct account *account, struct caller *caller, struct addres
     r = account_keep_path(account, caller, path, 0);
     if (r == 0)
         r = choose_version(account, caller, address, &etag, &found);
+    if (r == 0)
+        r = check_matches(account, caller, address, etag, path);
     bool is_masked = pending_masked(write->pending, address.table, address.position, &masked);
     if (r == 0 && !is_masked)
-        return delete_or_queue(account, caller, address, etag,
-                               was_shown ? decide(account, caller, &path->steps[0]) : DELETE_NOW);
+        return delete_or_queue(account, caller, address, etag, path,
+                               was_shown ? decide(account, caller, path) : DELETE_NOW);
     if (r == 0)
         r = account_delete_beside_mask(account, caller, address, etag_bytes(&masked));
-    r = end_delete(caller, r);
+    r = end_delete(caller, r, NOT_READ_ADVICE);
     if (r == 0)
         read_versions_forget(write->versions, caller->process, address);
     write_side_release(write, address);

@@ -10,6 +10,7 @@
  * key order. */
 struct listed {
     struct owned_range where;
+    bool is_filtered;        /* the listing has shown what matches a filter alone */
     struct stamp began;      /* the oldest answer that the listing may have shown */
     int64_t started_ms;      /* when the listing was noted first */
     int64_t last_ms;         /* when it was read last */
@@ -57,7 +58,8 @@ int freshness_create(int64_t ttl_ms, const struct clock *clock, _Atomic uint64_t
 static bool is_listing_of(const struct listed *listed, const struct directory *directory)
 {
     const struct owned_range *where = &listed->where;
-    return owned_range_is_set(where) && is_same_table(where->table, directory->table) &&
+    return owned_range_is_set(where) && listed->is_filtered == (directory->filter != NULL) &&
+           is_same_table(where->table, directory->table) &&
            bytes_equal(where->range.lo, directory->range.lo) &&
            bytes_equal(where->range.hi, directory->range.hi);
 }
@@ -177,6 +179,7 @@ static void begin_listed(struct listed *listed, const struct directory *director
                          struct stamp began, int64_t now_ms)
 {
     (void)owned_range_set(&listed->where, directory->table, directory->range);
+    listed->is_filtered = directory->filter;
     buffer_clear(&listed->listed_to);
     buffer_clear(&listed->asked_to);
     listed->began = began;
@@ -303,13 +306,14 @@ struct stamp freshness_of_listing(const struct freshness *freshness, struct stam
     return began;
 }
 
-/* A listing of more than the range, in which the process has read lately. */
+/* A listing of more than the range, in which the process has read lately. What a filter leaves out
+ * is not visited next. */
 static bool is_traversed(const struct listed *listed, const char *table, struct range range,
                          int64_t now_ms)
 {
     const struct owned_range *where = &listed->where;
     bool is_larger =
-        where->table && holds_range(listed, table, range) &&
+        where->table && !listed->is_filtered && holds_range(listed, table, range) &&
         !(bytes_equal(where->range.lo, range.lo) && bytes_equal(where->range.hi, range.hi));
     return is_larger &&
            (is_recent(listed->last_ms, now_ms) || is_recent(listed->came_on_ms, now_ms));

@@ -73,12 +73,13 @@ bool freshness_listed(struct freshness *freshness, uint64_t process,
  * remembered at all: no other directory takes the account's place. */
 bool freshness_has_listed_account(struct freshness *freshness, uint64_t process);
 
-/* Has the process listed this directory? Of the directories that it listed last. */
+/* Has the process listed this directory? Of the directories that it listed last. With a filter and
+ * without one it is not the same; all filters of a directory are one. */
 bool freshness_has_listed(struct freshness *freshness, uint64_t process,
                           const struct directory *directory);
 
-/* Does the process traverse here? It does if it has listed a larger range that holds this one, and
- * has read there or below within FRESHNESS_KEPT_MS. The largest such range is put into ret_whole
+/* Does the process traverse here? It does if it has listed a larger range that holds this one, not
+ * through a filter, and has read there or below within FRESHNESS_KEPT_MS. The largest such range is put into ret_whole
  * (initialized). */
 bool freshness_traverses(struct freshness *freshness, uint64_t process, const char *table,
                          struct range range, struct owned_range *ret_whole);

@@ -350,11 +350,28 @@ struct page *overlay_known_page(struct overlay *overlay, const struct question *
     int r = look_at_service(overlay, NULL, question, &seen, NULL);
     if (r == KNOWN_EMPTY)
         (void)page_create_empty(question->range, &page);
-    else if (r == KNOWN_ROWS &&
-             bytes_compare(page_range(seen.run.page).lo, question->range.lo) <= 0)
+    else if (r == KNOWN_ROWS && range_holds(page_range(seen.run.page), question->range.lo))
         page = page_ref(seen.run.page);
     run_finish(&seen.run);
     return page;
+}
+
+int overlay_knows_row(struct overlay *overlay, const struct question *question,
+                      int64_t *ret_asked_ms)
+{
+    struct question rest = *question;
+    _cleanup_(buffer_finish) struct buffer position = {.max = POSITION_MAX_BYTES};
+    _cleanup_(buffer_finish) struct buffer lo = {.max = POSITION_MAX_BYTES};
+    int r;
+    while ((r = range_cache_find_row(overlay->cache, &rest, &position, ret_asked_ms)) > 0 &&
+           overlay_is_changing(overlay, question->table, buffer_bytes(&position))) {
+        buffer_clear(&lo);
+        r = position_append_behind(&lo, buffer_bytes(&position));
+        if (r < 0)
+            return r;
+        rest.range.lo = buffer_bytes(&lo);
+    }
+    return r;
 }
 
 int overlay_lacks(struct overlay *overlay, const struct question *question,

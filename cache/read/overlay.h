@@ -60,6 +60,11 @@ int overlay_keys(struct overlay *overlay, struct caller *caller, const struct qu
  * into the range cache, and names and texts are taken from there by overlay_next. */
 struct page *overlay_known_page(struct overlay *overlay, const struct question *question);
 
+/* Is a row known to lie in the range, wherever it is, and no change of it queued or under way? As
+ * range_cache_find_row. */
+int overlay_knows_row(struct overlay *overlay, const struct question *question,
+                      int64_t *ret_asked_ms);
+
 /* Is anything in the range not known? Then from where on. 1, 0, -ENOMEM. */
 int overlay_lacks(struct overlay *overlay, const struct question *question,
                   struct buffer *ret_until);

@@ -62,7 +62,8 @@ struct prefetcher_options {
     int fanout;         /* of READ_LEVEL: of more partitions it reads the prefixes */
     size_t ahead_bytes; /* it may run ahead so far, where its share is larger; 0: its share */
     bool is_apart;      /* of rows: everything is requested, and nothing goes into the cache */
-    /* Of rows apart, as of struct query, copied. With a filter the scan is scan_filtered. */
+    /* Of rows, as of struct query, copied; select: of rows apart. With a filter the scan is
+     * scan_filtered, and everything is requested. */
     const char *filter, *select;
     bool is_traversal; /* of rows: they are listed first and visited later, so what was taken is
                           held; of names: rows tell most of them, so little is guessed */

@@ -352,6 +352,41 @@ int range_cache_next(struct range_cache *cache, const struct question *question,
     return (int)walk.known;
 }
 
+/* NULL: no such piece has a row in the range, or none of the first WALK_STEPS. */
+static const struct piece *find_row_locked(struct range_map *map, enum range_kind kind,
+                                           const struct question *question, size_t *ret_row)
+{
+    struct piece *piece = range_map_first_in(map, kind, question->range);
+    for (int step = 0; piece && step < WALK_STEPS; step++) {
+        const struct page *page = piece->page->page;
+        struct bytes lo = piece->range.lo, hi = piece->range.hi;
+        size_t end =
+            page_seek(page, bytes_compare(hi, question->range.hi) < 0 ? hi : question->range.hi);
+        *ret_row =
+            page_seek(page, bytes_compare(lo, question->range.lo) > 0 ? lo : question->range.lo);
+        if (*ret_row < end && stamp_satisfies(piece->page->stamp, question->since))
+            return piece;
+        piece = range_map_next_in(piece, question->range);
+    }
+    return NULL;
+}
+
+int range_cache_find_row(struct range_cache *cache, const struct question *question,
+                         struct buffer *ret_position, int64_t *ret_asked_ms)
+{
+    const struct piece *piece = NULL;
+    size_t row;
+    LOCKED(&cache->lock);
+    struct table *table = find_table_locked(cache, question->table);
+    for (enum range_kind kind = 0; table && !piece && kind < RANGE_KINDS; kind++)
+        piece = find_row_locked(&table->map, kind, question, &row);
+    if (!piece)
+        return 0;
+    *ret_asked_ms = piece->page->stamp.asked_ms;
+    int r = buffer_set(ret_position, page_position(piece->page->page, row));
+    return r < 0 ? r : 1;
+}
+
 static uint64_t floor_locked(const struct range_cache *cache, const struct table *table)
 {
     return table ? table->map.floor : cache->floor;

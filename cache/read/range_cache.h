@@ -18,7 +18,8 @@ struct range_cache;
 int range_cache_create(size_t max_bytes, struct range_cache **ret);
 void range_cache_destroy(struct range_cache *cache); /* takes NULL */
 
-/* Puts what was read: the page answers for page_range(page) in place of everything older. A page
+/* Puts what was read: the page answers for page_range(page) in place of everything older; where that
+ * is empty, because a query had a filter, for the position of each of its rows. A page
  * with texts replaces texts and keys. A page of keys replaces keys only: older texts stay, because
  * some questions accept their age.
  *
@@ -78,6 +79,12 @@ enum knowledge {
  * keys_suffice; otherwise the answer is KNOWN_NOT, until that row. */
 int range_cache_next(struct range_cache *cache, const struct question *question,
                      struct run *ret_run, int64_t *ret_asked_ms, struct buffer *ret_until);
+
+/* Is a row known to lie in the range, wherever it is? 1: ret_position (cleared first) has the first
+ * one that the answers know, and ret_asked_ms when that was asked for; 0: none is known, or not
+ * within a few steps; -ENOMEM. */
+int range_cache_find_row(struct range_cache *cache, const struct question *question,
+                         struct buffer *ret_position, int64_t *ret_asked_ms);
 
 /* Is what the page says about the row superseded by a younger answer, with or without a text?
  * UNKNOWN: the cache holds no answer for the row any more. `floor`: of range_cache_floor, before

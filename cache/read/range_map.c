@@ -238,11 +238,8 @@ static int yield_to_texts(struct cached_page *keys, struct range range)
 }
 
 /* Removes older pieces even if the page itself is below the floor, because they are outdated. */
-static int put(struct cached_page *page)
+static int put_range(struct cached_page *page, struct range range)
 {
-    struct range range = page_range(page->page);
-    if (range_is_empty(range))
-        return 0;
     int r = cut(&page->map->trees[RANGE_KEYS], range, page);
     if (r == 0 && kind_of(page) == RANGE_TEXTS)
         r = cut(&page->map->trees[RANGE_TEXTS], range, page);
@@ -250,6 +247,23 @@ static int put(struct cached_page *page)
         return r;
     r = fill(page, range);
     return r == 0 && kind_of(page) == RANGE_KEYS ? yield_to_texts(page, range) : r;
+}
+
+static int put(struct cached_page *page)
+{
+    struct range range = page_range(page->page);
+    _cleanup_(buffer_finish) struct buffer behind = {.max = POSITION_MAX_BYTES};
+    int r = 0;
+    if (!range_is_empty(range))
+        return put_range(page, range);
+    for (size_t row = 0; r == 0 && row < page_rows(page->page); row++) {
+        struct bytes position = page_position(page->page, row);
+        buffer_clear(&behind);
+        r = position_append_behind(&behind, position);
+        if (r == 0)
+            r = put_range(page, (struct range){position, buffer_bytes(&behind)});
+    }
+    return r;
 }
 
 int range_map_put(struct range_map *map, struct cached_page *page, struct page_queue *queue)
@@ -304,6 +318,16 @@ struct piece *range_map_youngest(struct range_map *map, struct bytes position)
     struct piece *keys = piece_at(&map->trees[RANGE_KEYS], position);
     bool is_keys = keys && (!texts || stamp_is_younger(keys->page->stamp, texts->page->stamp));
     return is_keys ? keys : texts;
+}
+
+struct piece *range_map_first_in(struct range_map *map, enum range_kind kind, struct range range)
+{
+    return first_in(&map->trees[kind], range);
+}
+
+struct piece *range_map_next_in(struct piece *piece, struct range range)
+{
+    return next_in(piece, range);
 }
 
 struct piece *range_map_before(struct range_map *map, enum range_kind kind, struct bytes position)

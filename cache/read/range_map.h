@@ -18,6 +18,8 @@
  * change. The change is evicted; the floor is 5. The page of the query arrives with the old text:
  * it is not taken.
  *
+ * A page that covers no range, of a query with a filter, answers for each of its rows alone.
+ *
  * A page without a row lacks no text. It counts as a page with texts, whatever was asked for. */
 #include "cache/read/stamp.h"
 #include "client/page.h"
@@ -110,6 +112,9 @@ bool range_map_is_empty(const struct range_map *map);
 struct piece *range_map_find(struct range_map *map, struct bytes position, struct stamp since);
 /* The youngest piece at the position, of either kind; NULL: none. */
 struct piece *range_map_youngest(struct range_map *map, struct bytes position);
+/* The pieces of one kind that overlap the range, in order; NULL: no more. */
+struct piece *range_map_first_in(struct range_map *map, enum range_kind kind, struct range range);
+struct piece *range_map_next_in(struct piece *piece, struct range range);
 /* The last piece of one kind that begins before the position, and the piece before a piece; or
  * NULL.
  */

@@ -358,7 +358,7 @@ int read_ahead_apart(struct read_ahead *read_ahead, struct caller *caller,
                                              apart->filter ? filter_text(apart->filter) : NULL,
                                          .select = apart->select,
                                          .ahead_bytes = apart->keys_only ? keys_bytes : 0,
-                                         .is_apart = true};
+                                         .is_apart = !apart->is_kept};
     return prefetcher_create(&read_ahead->prefetchers, &options, caller, ret);
 }
 

@@ -85,6 +85,7 @@ struct read_ahead_apart {
     bool keys_only;              /* keys and ETags */
     const struct filter *filter; /* rows that match, in the part of the range that it bounds */
     const char *select;          /* as of struct query: pages of entities that are not whole */
+    bool is_kept;                /* of a filter: the rows go into the range cache nevertheless */
 };
 int read_ahead_apart(struct read_ahead *read_ahead, struct caller *caller,
                      const struct read_ahead_apart *apart, struct prefetcher **ret);

@@ -22,7 +22,7 @@ static int answer_rows(struct overlay *overlay, struct fetcher *fetcher, struct 
                           .after = request->after,
                           .top = request->top,
                           .keys_only = request->keys_only};
-    bool may_know = !request->after && !question->is_apart;
+    bool may_know = !request->after && !question->is_apart && !question->filter;
     ret->page = may_know ? overlay_known_page(overlay, &known) : NULL;
     ret_seen->was_fetched = !ret->page;
     return ret->page ? 0 : fetcher_query(fetcher, caller, &query, !question->is_apart, ret);

@@ -12,7 +12,7 @@ struct scan_question {
     const char *table;
     struct stamp since;          /* the oldest answer that may be used */
     bool is_apart;               /* of rows: prefetcher.h */
-    const char *filter, *select; /* of rows apart: as of struct query */
+    const char *filter, *select; /* of rows: as of struct query; select: of rows apart */
     const struct scan_request *request;
 };
 

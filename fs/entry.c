@@ -51,6 +51,7 @@ static void attributes_of(const struct file_system *fs, const struct inode *inod
     case PLACE_CONTROL_DIRECTORY:
     case PLACE_DROPPED_TABLE:
     case PLACE_SCRATCH_DIRECTORY:
+    case PLACE_FILTERS:
         attributes_of_directory(&fs->attributes, inode->number, ret);
         return;
     case PLACE_ENTITY:

@@ -175,7 +175,7 @@ static void locate(const struct place *place, char name[DROPPED_NAME_SIZE],
         struct address address = place_address(place); /* its partition's: it has no path */
         record->table = address.table;
         record->position = position_partition_key(address.position);
-    } else if (place->kind == PLACE_DIRECTORY) {
+    } else if (place->kind == PLACE_DIRECTORY || place->kind == PLACE_FILTERS) {
         struct directory directory = place_directory(place);
         struct bytes lo = directory.range.lo;
         bool is_partition = position_has_row(lo) && position_row_key(lo).size == 0;

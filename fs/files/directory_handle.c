@@ -246,6 +246,11 @@ static int pack_listing(struct packing *packing, uint64_t cookie)
     bool may_wait = true;
     if (cookie == 0 && own_names_begin(own) < 0)
         return call_fail(&caller->call, -ENOMEM, "out of memory");
+    if (cookie == 0 && packing->handle->place.filter) {
+        int r = account_send_texts(packing->handle->fs->account, caller, &packing->handle->place);
+        if (r < 0)
+            return r;
+    }
     while (!packing->is_full) {
         struct listing_entry entry;
         int r = listing_next(packing->handle->listing, caller, cookie, !packing->is_plus, may_wait,
@@ -328,6 +333,8 @@ static int pack_all(struct packing *packing, off_t cookie)
     int r = request_may_wait(packing->request, &packing->handle->directory->place);
     if (r == 0)
         r = pack_listing(packing, after_dots);
+    if (r > 0 && packing->handle->place.filter) /* the names of the mount match nothing */
+        return 0;
     return r > 0 ? pack_own(packing, OWN_NAMES_BEGIN) : r;
 }
 

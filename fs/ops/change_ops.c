@@ -73,10 +73,32 @@ static int remove_account_directory(struct change *change)
                  : account_remove_directory(request->fs->account, &request->caller, &change->path);
 }
 
+/* The directory of a filter, or one in it: an other view of directories, which stay. */
+static int remove_filtered(struct change *change)
+{
+    struct request *request = &change->request;
+    const struct place *parent = &change->child.parent->place;
+    struct directory directory = place_directory(&change->child.place);
+    struct directory above = place_directory(parent);
+    int r = request_may_wait(request, &change->child.place);
+    return r < 0 ? r
+                 : account_remove_filtered(request->fs->account, &request->caller, &directory,
+                                           parent->kind == PLACE_FILTERS ? NULL : &above);
+}
+
+/* What rmdir names. A filter's directory is part of the mount, and can be removed nevertheless. */
+static int find_removed(struct change *change)
+{
+    struct child *child = &change->child;
+    return child->parent->place.kind == PLACE_FILTERS
+               ? place_child(&child->parent->place, child->name, &child->place)
+               : child_find(&change->request, child);
+}
+
 static int remove_directory(struct change *change)
 {
     struct request *request = &change->request;
-    int r = child_find(request, &change->child);
+    int r = find_removed(change);
     if (r == -ENOENT && request->fs->scratch) {
         r = scratch_ops_remove_directory(request, change->child.parent, change->child.name);
         if (r == 0)
@@ -84,9 +106,12 @@ static int remove_directory(struct change *change)
                                     change->child.name);
         return r;
     }
-    if (r == 0)
+    bool is_filtered = r == 0 && place_directory(&change->child.place).filter;
+    if (is_filtered)
+        r = remove_filtered(change);
+    else if (r == 0)
         r = check_no_file_of_mount(change);
-    if (r == 0)
+    if (r == 0 && !is_filtered)
         r = change->child.place.kind == PLACE_DROPPED_TABLE ? drop_table(change)
                                                             : remove_account_directory(change);
     if (r == 0)

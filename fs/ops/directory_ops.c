@@ -61,6 +61,10 @@ void directory_ops_opendir(fuse_req_t req, fuse_ino_t id, struct fuse_file_info 
         refuse_open(req, inode, -EACCES, "this name is for rmdir, which drops the table");
         return;
     }
+    if (inode->place.kind == PLACE_FILTERS) { /* rm -r of it must not take it for empty */
+        refuse_open(req, inode, -EPERM, ".filter cannot be listed: a filter follows it");
+        return;
+    }
     if (!fs->allows_updatedb && is_updatedb(req)) {
         keep_updatedb_out(req, inode);
         return;

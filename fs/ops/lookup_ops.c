@@ -5,6 +5,7 @@
 #include "fs/ops/cut_name.h"
 #include "fs/ops/scratch_ops.h"
 #include "fs/ops/used_path.h"
+#include "fs/tree/filter_name.h"
 
 #define CONTROL_VALID_MS 1000 /* how long the kernel may keep the names `.tablefuse` and `drop` */
 
@@ -121,6 +122,35 @@ static int find_and_enter(struct request *request, const struct inode *parent, s
                : entry_make(fs, parent->id, name, place, NULL, request->caller.valid_ms, ret);
 }
 
+/* A name in `.filter` that is no filter. */
+static int refuse_filter(struct request *request, const struct place *filters, struct bytes name,
+                         int error)
+{
+    _cleanup_(buffer_finish) struct buffer text = {.max = FILTER_MAX_BYTES};
+    struct filter_error why;
+    if (error == -ENAMETOOLONG) {
+        (void)request_refuse_name(request, name, error, "a name has at most 255 bytes");
+        request->caller.call.failure.advice =
+            "divide the filter: .filter/A/.filter/B shows what matches A and B";
+        return error;
+    }
+    int r = filter_name_append(place_directory(filters).filter, name, &text, &why);
+    return r != -EINVAL ? error
+                        : call_fail(&request->caller.call, r, "the filter's byte %zu: %s", why.at,
+                                    why.problem);
+}
+
+static int refuse_for_good(struct request *request, const struct inode *parent, struct bytes name,
+                           int error)
+{
+    request->caller.valid_ms = INT32_MAX; /* no file can ever have this name */
+    if (parent->place.kind == PLACE_FILTERS)
+        return refuse_filter(request, &parent->place, name, error);
+    return error == -ENAMETOOLONG
+               ? request_refuse_name(request, name, error, "a name has at most 255 bytes")
+               : error;
+}
+
 static int look_up(struct request *request, const struct inode *parent, struct bytes name,
                    struct place *place, struct fuse_entry_param *ret)
 {
@@ -131,12 +161,8 @@ static int look_up(struct request *request, const struct inode *parent, struct b
         stale_opens_end(request->fs->stale_opens, &opener);
         return scratch_ops_look_up(request, parent, name, ret);
     }
-    if (r < 0 && r != -ENOMEM) {
-        request->caller.valid_ms = INT32_MAX; /* no file can ever have this name */
-        return r == -ENAMETOOLONG
-                   ? request_refuse_name(request, name, r, "a name has at most 255 bytes")
-                   : r;
-    }
+    if (r < 0 && r != -ENOMEM)
+        return refuse_for_good(request, parent, name, r);
     if (r == 0 && place->kind == PLACE_CONTROL_FILE)
         return control_ops_look_up(request, parent, name, place, ret);
     if (r == 0 && place->is_cut)

@@ -19,6 +19,10 @@
     "the name of a table, partition or entity does not begin with a dot; a key's own first dot "   \
     "is written #2E"
 #define NESTED_RULE "a directory with a temporary name holds files alone"
+#define FILTERS_RULE                                                                               \
+    "nothing is created in .filter: a filter's directory is there as soon as it is named"
+#define FILTERED_RULE                                                                              \
+    "an empty directory matches no filter: make it in the directory that has .filter"
 #define LENGTH_RULE "a name has at most 255 bytes"
 #define UTF8_RULE   "a name must be UTF-8"
 #define HASH_RULE                                                                                  \
@@ -177,10 +181,14 @@ int new_place_child(const struct place *parent, struct bytes name, enum new_kind
         return refuse_name(ret_reason, "nothing can be created in .tablefuse");
     if (parent->kind == PLACE_SCRATCH_DIRECTORY)
         return make_in_scratch(parent, name, is_directory, ret, ret_reason);
+    if (parent->kind == PLACE_FILTERS)
+        return refuse(ret_reason, -EPERM, FILTERS_RULE);
     if (parent->kind != PLACE_DIRECTORY)
         return refuse(ret_reason, -ENOTDIR, "an entity is a file and holds no names");
     if (is_directory && is_in_partition(parent))
         return make_scratch_directory(parent, name, ret, ret_reason);
+    if (is_directory && place_directory(parent).filter)
+        return refuse(ret_reason, -EPERM, FILTERED_RULE);
     if (!is_directory && !is_in_partition(parent))
         return refuse_name(ret_reason, FILE_OUTSIDE);
     bool is_temporary = kind == NEW_TEMPORARY_FILE && scratch_name_is_possible(name);

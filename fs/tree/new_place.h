@@ -24,7 +24,8 @@ enum new_kind {
  * (static text):
  * -EINVAL: no such name can be created here;
  * -ENAMETOOLONG: it has more than 255 bytes;
- * -EEXIST: the name is part of the mount, as .tablefuse is; -ENOTDIR; -ENOMEM. */
+ * -EEXIST: the name is part of the mount, as .tablefuse is; -EPERM: in .filter, or a directory in
+ * that of a filter; -ENOTDIR; -ENOMEM. */
 int new_place_child(const struct place *parent, struct bytes name, enum new_kind kind,
                     const char *globs, struct place *ret, const char **ret_reason);
 

@@ -19,6 +19,7 @@ int path_make(struct inode_table *inodes, const struct inode *inode, const struc
 {
     size_t most = 1, n = 0;
     bool is_flat = false;
+    const char *filter = place_directory(child ? child : &inode->place).filter;
     if (inode->place.kind == PLACE_SCRATCH_DIRECTORY) /* the account knows its partition */
         inode = inode_table_find(inodes, inode->parent);
     for (const struct inode *step = inode; step; step = above(inodes, step))
@@ -32,10 +33,10 @@ int path_make(struct inode_table *inodes, const struct inode *inode, const struc
         inode = NULL;
     for (; inode && n < most; inode = above(inodes, inode))
         if (inode->place.is_given)
-            is_flat = true;
+            is_flat |= inode->place.directory_kind != DIRECTORY_ENTITIES;
         else
             steps[n++] = place_directory(&inode->place);
     *ret_steps = steps;
-    *ret = (struct directory_path){steps, n, is_flat};
+    *ret = (struct directory_path){steps, n, is_flat, filter};
     return 0;
 }

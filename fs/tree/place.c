@@ -2,10 +2,12 @@
 #include "fs/tree/place.h"
 #include "client/text/digest.h"
 #include "client/text/table_name.h"
+#include "fs/tree/filter_name.h"
 
 #define PLACE_MAX_BYTES ((size_t)256 << 10)
 
-#define FLAT_NAME BYTES_LITERAL(".flat") /* the directory of all partitions, without prefixes */
+#define FLAT_NAME   BYTES_LITERAL(".flat") /* the directory of all partitions, without prefixes */
+#define FILTER_NAME BYTES_LITERAL(".filter")
 
 const char *const control_file_names[CONTROL_FILES] = {[CONTROL_STATS] = "stats",
                                                        [CONTROL_ERRORS] = "errors",
@@ -16,21 +18,29 @@ const char *const control_file_names[CONTROL_FILES] = {[CONTROL_STATS] = "stats"
 /* In one block, which never changes. */
 struct place_text {
     struct place_text *before; /* views of it may be in use: it lives as long as the place */
-    uint32_t table_size, lo_size, hi_size;
-    char bytes[]; /* table, NUL, lo, hi */
+    uint32_t table_size, lo_size, hi_size, filter_size;
+    char bytes[]; /* table, NUL, lo, hi, filter, NUL */
 };
 
-/* NULL: out of memory. */
-static struct place_text *text_create(const char *table, struct bytes lo, struct bytes hi)
+/* Of a string with its NUL; of NULL 0. */
+static size_t size_of(const char *string)
 {
-    size_t table_size = table ? strlen(table) + 1 : 0;
-    struct place_text *text = malloc(sizeof(*text) + table_size + lo.size + hi.size);
+    return string ? strlen(string) + 1 : 0;
+}
+
+/* NULL: out of memory. */
+static struct place_text *text_create(const char *table, struct range range, const char *filter)
+{
+    size_t table_size = size_of(table), filter_size = size_of(filter);
+    struct bytes lo = range.lo, hi = range.hi;
+    struct place_text *text = malloc(sizeof(*text) + table_size + lo.size + hi.size + filter_size);
     if (!text)
         return NULL;
     *text = (struct place_text){.table_size = (uint32_t)table_size,
                                 .lo_size = (uint32_t)lo.size,
-                                .hi_size = (uint32_t)hi.size};
-    struct bytes parts[] = {{table, table_size}, lo, hi};
+                                .hi_size = (uint32_t)hi.size,
+                                .filter_size = (uint32_t)filter_size};
+    struct bytes parts[] = {{table, table_size}, lo, hi, {filter, filter_size}};
     char *end = text->bytes;
     for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
         if (parts[i].size > 0)
@@ -40,10 +50,16 @@ static struct place_text *text_create(const char *table, struct bytes lo, struct
     return text;
 }
 
+static int set_filtered_text(struct place *place, const char *table, struct range range,
+                             const char *filter)
+{
+    place->text = text_create(table, range, filter);
+    return place->text ? 0 : -ENOMEM;
+}
+
 static int set_text(struct place *place, const char *table, struct bytes lo, struct bytes hi)
 {
-    place->text = text_create(table, lo, hi);
-    return place->text ? 0 : -ENOMEM;
+    return set_filtered_text(place, table, (struct range){lo, hi}, NULL);
 }
 
 /* place_settle may replace it at any time. NULL: a place without. */
@@ -75,6 +91,15 @@ static struct range place_range(const struct place *place)
         return (struct range){BYTES_LITERAL(""), BYTES_LITERAL("")};
     const char *lo = text->bytes + text->table_size;
     return (struct range){{lo, text->lo_size}, {lo + text->lo_size, text->hi_size}};
+}
+
+/* NULL: none. */
+static const char *place_filter(const struct place *place)
+{
+    const struct place_text *text = text_of(place);
+    if (!text || text->filter_size == 0)
+        return NULL;
+    return text->bytes + text->table_size + text->lo_size + text->hi_size;
 }
 
 static int make_table(const char *table, enum directory_kind layout, struct place *ret)
@@ -113,7 +138,7 @@ static int child_table(const struct place *account, struct bytes name, struct pl
     return make_table(table, account->layout, ret);
 }
 
-static int make_partition(const char *table, struct bytes key, struct place *ret)
+static int make_partition(const struct place *parent, struct bytes key, struct place *ret)
 {
     _cleanup_(buffer_finish) struct buffer ends = {.max = PLACE_MAX_BYTES};
     int r = position_append(&ends, key, BYTES_LITERAL(""));
@@ -125,8 +150,9 @@ static int make_partition(const char *table, struct bytes key, struct place *ret
     if (r < 0)
         return r;
     *ret = (struct place){.kind = PLACE_DIRECTORY, .directory_kind = DIRECTORY_ENTITIES};
-    return set_text(ret, table, bytes_first(buffer_bytes(&ends), lo_size),
-                    bytes_skip(buffer_bytes(&ends), lo_size));
+    struct range range = {bytes_first(buffer_bytes(&ends), lo_size),
+                          bytes_skip(buffer_bytes(&ends), lo_size)};
+    return set_filtered_text(ret, place_table(parent), range, place_filter(parent));
 }
 
 bool place_lies_in_partition(const struct place *place)
@@ -188,9 +214,8 @@ static int make_entity(const struct place *partition, struct bytes row_key, stru
 
 static int make_of_key(const struct place *parent, struct bytes key, struct place *ret)
 {
-    return parent->directory_kind == DIRECTORY_ENTITIES
-               ? make_entity(parent, key, ret)
-               : make_partition(place_table(parent), key, ret);
+    return parent->directory_kind == DIRECTORY_ENTITIES ? make_entity(parent, key, ret)
+                                                        : make_partition(parent, key, ret);
 }
 
 int place_of_key(const struct place *parent, struct bytes key, struct place *ret)
@@ -230,7 +255,8 @@ static int append_ends(const struct place *parent, struct bytes begin, struct bu
 
 /* A directory of the parent's kind, with the parent's keys that start with `begin`. -ENOENT: no key
  * of the parent's range starts with it. */
-static int make_beginning(const struct place *parent, struct bytes begin, struct place *ret)
+static int make_beginning(const struct place *parent, struct bytes begin, const char *filter,
+                          struct place *ret)
 {
     _cleanup_(buffer_finish) struct buffer lo = {.max = PLACE_MAX_BYTES};
     _cleanup_(buffer_finish) struct buffer hi = {.max = PLACE_MAX_BYTES};
@@ -245,12 +271,13 @@ static int make_beginning(const struct place *parent, struct bytes begin, struct
     if (range_is_empty(range))
         return -ENOENT;
     *ret = (struct place){.kind = PLACE_DIRECTORY, .directory_kind = parent->directory_kind};
-    return set_text(ret, place_table(parent), range.lo, range.hi);
+    return set_filtered_text(ret, place_table(parent), range, filter);
 }
 
+/* The key is sought in what the directory has, whether it matches a filter or not. */
 static int make_cut(const struct place *parent, struct bytes begin, struct place *ret)
 {
-    int r = make_beginning(parent, begin, ret);
+    int r = make_beginning(parent, begin, NULL, ret);
     if (r < 0)
         return r;
     ret->is_cut = true;
@@ -293,7 +320,8 @@ int place_settle(struct place *place, const struct settlement *settlement)
     int r = MIN(lo.error, hi.error);
     if (r < 0)
         return r;
-    struct place_text *text = text_create(place_table(place), buffer_bytes(&lo), buffer_bytes(&hi));
+    struct range settled = {buffer_bytes(&lo), buffer_bytes(&hi)};
+    struct place_text *text = text_create(place_table(place), settled, place_filter(place));
     if (!text)
         return -ENOMEM;
     text->before = place->text;
@@ -315,7 +343,7 @@ static int child_of_prefix(const struct place *parent, struct bytes prefix, stru
         parent->directory_kind == DIRECTORY_AUTO || parent->directory_kind == DIRECTORY_ENTITIES;
     if (!has_prefixes || prefix.size <= own.size || !bytes_start_with(prefix, own))
         return -ENOENT;
-    return make_beginning(parent, prefix, ret);
+    return make_beginning(parent, prefix, place_filter(parent), ret);
 }
 
 int place_of_prefix(const struct place *parent, struct bytes prefix, struct place *ret)
@@ -377,20 +405,45 @@ static int child_dropped(const struct place *drop, struct bytes name, struct pla
     return r;
 }
 
-/* Is it the directory of a table or of a prefix? `.flat` itself has no `.flat`. */
+/* Is it the directory of a table or of a prefix? `.flat` itself has no `.flat`, nor has a filter.
+ */
 static bool has_flat(const struct place *directory)
 {
     return !directory->is_given && (directory->directory_kind == DIRECTORY_AUTO ||
                                     directory->directory_kind == DIRECTORY_FLAT);
 }
 
-/* A child whose name has a leading dot: `.tablefuse` or `.flat`. No key has such a name. */
+/* The directory of filters, or of one filter: they lie in `parent`, and show no prefixes. */
+static int make_filtered(const struct place *parent, enum place_kind kind, const char *filter,
+                         struct place *ret)
+{
+    *ret = (struct place){.kind = kind, .directory_kind = parent->directory_kind, .is_given = true};
+    if (ret->directory_kind == DIRECTORY_AUTO)
+        ret->directory_kind = DIRECTORY_FLAT;
+    return set_filtered_text(ret, place_table(parent), place_range(parent), filter);
+}
+
+static int child_filter(const struct place *filters, struct bytes name, struct place *ret)
+{
+    _cleanup_(buffer_finish) struct buffer filter = {.max = FILTER_MAX_BYTES + 1};
+    struct filter_error error;
+    int r = filter_name_append(place_filter(filters), name, &filter, &error);
+    if (r < 0)
+        return r;
+    const char *text = buffer_string(&filter);
+    return text ? make_filtered(filters, PLACE_DIRECTORY, text, ret) : -ENOMEM;
+}
+
+/* A child whose name has a leading dot: `.tablefuse`, `.filter` or `.flat`. No key has such a name.
+ */
 static int child_dotted(const struct place *parent, struct bytes name, struct place *ret)
 {
     if (parent->is_root && bytes_equal(name, BYTES_LITERAL(CONTROL_DIRECTORY_NAME))) {
         *ret = (struct place){.kind = PLACE_CONTROL_DIRECTORY, .is_given = true};
         return 0;
     }
+    if (parent->directory_kind != DIRECTORY_TABLES && bytes_equal(name, FILTER_NAME))
+        return make_filtered(parent, PLACE_FILTERS, place_filter(parent), ret);
     if (!has_flat(parent) || !bytes_equal(name, FLAT_NAME))
         return -ENOENT;
     struct range range = place_range(parent);
@@ -407,6 +460,8 @@ static int child(const struct place *parent, struct bytes name, struct place *re
         return child_control_file(name, ret);
     if (parent->kind == PLACE_DROP_DIRECTORY)
         return child_dropped(parent, name, ret);
+    if (parent->kind == PLACE_FILTERS)
+        return child_filter(parent, name, ret);
     if (parent->kind == PLACE_SCRATCH_DIRECTORY || parent->kind == PLACE_DROPPED_TABLE)
         return -ENOENT; /* nothing in it is a place of the account */
     if (parent->kind != PLACE_DIRECTORY)
@@ -426,8 +481,10 @@ int place_child(const struct place *parent, struct bytes name, struct place *ret
 struct directory place_directory(const struct place *place)
 {
     const struct place seen = snapshot(place);
-    return (struct directory){
-        .kind = seen.directory_kind, .table = place_table(&seen), .range = place_range(&seen)};
+    return (struct directory){.kind = seen.directory_kind,
+                              .table = place_table(&seen),
+                              .range = place_range(&seen),
+                              .filter = place_filter(&seen)};
 }
 
 struct address place_address(const struct place *place)
@@ -442,7 +499,8 @@ uint64_t place_number(const struct place *place)
     const struct place_text *own = text_of(place), *text = own ? own : &none;
     const uint32_t shape[] = {place->kind,         place->directory_kind, place->is_given,
                               place->control_file, text->table_size,      text->lo_size};
-    struct bytes all = {text->bytes, (size_t)text->table_size + text->lo_size + text->hi_size};
+    struct bytes all = {text->bytes, (size_t)text->table_size + text->lo_size + text->hi_size +
+                                         text->filter_size};
     const struct bytes parts[] = {{(const char *)shape, sizeof(shape)}, all};
     return PLACE_NUMBER_MIN | digest_number(parts, ARRAY_SIZE(parts));
 }

@@ -11,7 +11,8 @@
  *
  * Example: in the root, `T` is the directory of table T. In it, `p` is the directory of partition p
  * and `Ne+` the directory of the partitions that start with Ne. In `p`, `r.json` is the entity
- * (p, r). */
+ * (p, r). In `T`, `p` and `Ne+` each, `.filter/EXPR` is the same directory with another listing:
+ * what it shows matches EXPR, and what is looked up below resolves whether it matches or not. */
 #include "cache/address.h"
 #include "fs/tree/names.h"
 
@@ -24,6 +25,7 @@ enum place_kind {
     PLACE_DROP_DIRECTORY,    /* .tablefuse/drop */
     PLACE_DROPPED_TABLE,     /* TABLE! in it, whose rmdir drops the table: place_directory */
     PLACE_SCRATCH_DIRECTORY, /* a directory of scratch files: place_scratch_directory */
+    PLACE_FILTERS,           /* .filter, in which each name is a filter: filter_name.h */
 };
 
 enum control_file {
@@ -49,7 +51,7 @@ struct place {
     bool is_root;
     bool is_given; /* it exists wherever its parent does: no request is needed */
     bool is_cut;   /* not settled: the place of some long key that starts so; see place_of_key */
-    struct place_text *text; /* last: table and range; an entity's position is its lo */
+    struct place_text *text; /* last: table, range, filter; an entity's position is its lo */
 };
 
 /* The root of the mount. table NULL: the directory of all tables; else the directory of that table.
@@ -60,7 +62,7 @@ void place_finish(struct place *place);
 /* What `name` stands for in the directory `parent`: anything but a scratch file, whose names are no
  * other's (scratch_name.h). It asks no service: the child may not exist.
  * The child's range lies within the parent's. 0, -ENOENT (no child can have this name),
- * -ENAMETOOLONG, -ENOTDIR, -ENOMEM. */
+ * -ENAMETOOLONG, -ENOTDIR, -ENOMEM; of a name in PLACE_FILTERS -EINVAL: filter_name.h tells why. */
 int place_child(const struct place *parent, struct bytes name, struct place *ret);
 /* The child that stands for a key of the parent's range. A cut place is settled so, once its key
  * was found. 0, -ENOMEM, -EPROTO (the bytes are no key). */

@@ -50,7 +50,8 @@ static void assert_path(const char *table, const char *path, const char *child,
         assert_int_equal(place_child(&setup.inode->place, bytes_of(child), &place), 0);
     assert_int_equal(path_make(setup.inodes, setup.inode, child ? &place : NULL, &steps, &made), 0);
     assert_ptr_equal(made.steps, steps);
-    assert_int_equal(made.is_flat, strstr(path, ".flat") != NULL);
+    assert_int_equal(made.is_flat, strstr(path, ".flat") || strstr(path, "Tab/.filter"));
+    assert_int_equal(made.filter != NULL, strstr(path, ".filter") != NULL);
     buffer_init(&told, 1000);
     append_steps(steps, made.n, &told);
     assert_string_equal(buffer_string(&told), expected);
@@ -81,6 +82,15 @@ static void flat_is_no_step(void **state)
     assert_path(NULL, "Tab/.flat", NULL, "Tab: ");
 }
 
+static void filters_are_no_steps(void **state)
+{
+    (void)state;
+    assert_path(NULL, "Tab/.filter/A", "New", "Tab:New/ Tab: ");
+    assert_path(NULL, "Tab/.filter/A/.filter/B/New", NULL, "Tab:New/ Tab: ");
+    assert_path(NULL, "Tab/.filter/A/New/1+", NULL, "Tab:New/1 Tab:New/ Tab: ");
+    assert_path(NULL, "Tab/N+/New/.filter/A", NULL, "Tab:New/ Tab:N Tab: ");
+}
+
 static void the_root_may_be_a_table(void **state)
 {
     (void)state;
@@ -107,6 +117,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_path_ends_at_the_table),
         cmocka_unit_test(flat_is_no_step),
+        cmocka_unit_test(filters_are_no_steps),
         cmocka_unit_test(the_root_may_be_a_table),
         cmocka_unit_test(without_memory_there_is_no_path),
     };

@@ -308,6 +308,111 @@ static void flat_lists_all_partitions(void **state)
     assert_absent(DIRECTORY_FLAT, absent_in_flat_layout, ARRAY_SIZE(absent_in_flat_layout));
 }
 
+/* The directory of the path: with the filter; or the errno. */
+static void assert_filtered(const char *path, enum directory_kind kind, struct bytes lo,
+                            struct bytes hi, const char *filter)
+{
+    struct place place;
+    int r = follow(DIRECTORY_AUTO, path, &place);
+    if (r < 0)
+        fail_msg("%s: %d", path, r);
+    struct directory directory = place_directory(&place);
+    assert_int_equal(place.kind, PLACE_DIRECTORY);
+    assert_int_equal(directory.kind, kind);
+    assert_string_equal(directory.table, "table");
+    assert_bytes(directory.range.lo, lo);
+    assert_bytes(directory.range.hi, hi);
+    assert_string_equal(directory.filter ? directory.filter : "none", filter);
+    place_finish(&place);
+}
+
+static void a_filter_is_a_directory_with_another_listing(void **state)
+{
+    (void)state;
+    struct bytes newton = B("Newton\0"), newton_end = B("Newton\x01");
+    assert_filtered("table", DIRECTORY_AUTO, B(""), B("\xff"), "none");
+    assert_filtered("table/.filter/A eq 1", DIRECTORY_FLAT, B(""), B("\xff"), "A eq 1");
+    assert_filtered("table/.flat/.filter/A", DIRECTORY_FLAT, B(""), B("\xff"), "A");
+    assert_filtered("table/N+/.filter/A", DIRECTORY_FLAT, B("N"), B("O"), "A");
+    assert_filtered("table/.filter/A/Newton", DIRECTORY_ENTITIES, newton, newton_end, "A");
+    assert_filtered("table/Newton/.filter/A", DIRECTORY_ENTITIES, newton, newton_end, "A");
+    assert_filtered("table/.filter/A/Newton/.filter/B", DIRECTORY_ENTITIES, newton, newton_end,
+                    "(A) and (B)");
+    assert_filtered("table/.filter/A/.filter/B/.filter/C or D", DIRECTORY_FLAT, B(""), B("\xff"),
+                    "((A) and (B)) and (C or D)");
+    assert_filtered("table/.filter/A/p/1+", DIRECTORY_ENTITIES,
+                    B("p\0"
+                      "1"),
+                    B("p\0"
+                      "2"),
+                    "A");
+    assert_filtered("table/.filter/A eq 'a#2Fb#23#2F'", DIRECTORY_FLAT, B(""), B("\xff"),
+                    "A eq 'a/b#/'");
+    static const char *const absent[] = {".filter", "table/.filter/A/N+", "table/.filter/A/.flat",
+                                         "table/N+/.filter/A/zlib"};
+    assert_absent(DIRECTORY_AUTO, absent, ARRAY_SIZE(absent));
+}
+
+static void what_is_below_a_filter_is_what_its_key_says(void **state)
+{
+    (void)state;
+    struct place filtered, plain, filters;
+    assert_int_equal(follow(DIRECTORY_AUTO, "table/.filter/A/p/r.json", &filtered), 0);
+    assert_int_equal(follow(DIRECTORY_AUTO, "table/p/r.json", &plain), 0);
+    assert_int_equal(address_compare(place_address(&filtered), place_address(&plain)), 0);
+    assert_int_equal(place_number(&filtered), place_number(&plain));
+    place_finish(&filtered);
+    place_finish(&plain);
+    assert_int_equal(follow(DIRECTORY_AUTO, "table/p/.filter", &filters), 0);
+    assert_int_equal(filters.kind, PLACE_FILTERS);
+    assert_true(filters.is_given);
+    place_finish(&filters);
+}
+
+/* Programs take two directories with one number for a loop. */
+static void directories_of_filters_have_their_own_numbers(void **state)
+{
+    (void)state;
+    static const char *const paths[] = {
+        "table/p",           "table/p/.filter", "table/p/.filter/A",          "table/p/.filter/B",
+        "table/.filter/A/p", "table/.filter/A", "table/.filter/A/.filter/B/p"};
+    uint64_t numbers[ARRAY_SIZE(paths)];
+    for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
+        struct place place;
+        assert_int_equal(follow(DIRECTORY_AUTO, paths[i], &place), 0);
+        numbers[i] = place_number(&place);
+        place_finish(&place);
+        for (size_t k = 0; k < i; k++)
+            assert_true(numbers[k] != numbers[i]);
+    }
+}
+
+static void a_name_that_is_no_filter_is_refused(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {
+        "table/.filter/A eq",     "table/.filter/(A",         "table/.filter/.x",
+        "table/.filter/A eq '#'", "table/.filter/A eq '#2f'", "table/.filter/A/.filter/B)or(C"};
+    for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
+        struct place place;
+        int r = follow(DIRECTORY_AUTO, wrong[i], &place);
+        if (r != -EINVAL)
+            fail_msg("%s: %d", wrong[i], r);
+    }
+}
+
+static void a_settled_directory_keeps_its_filter(void **state)
+{
+    (void)state;
+    struct place place;
+    struct settlement settlement = {"table", B("p"), B("q")};
+    assert_int_equal(follow(DIRECTORY_AUTO, "table/.filter/A/p", &place), 0);
+    assert_int_equal(place_settle(&place, &settlement), 0);
+    assert_bytes(place_directory(&place).range.lo, B("q\0"));
+    assert_string_equal(place_directory(&place).filter, "A");
+    place_finish(&place);
+}
+
 static void row_keys_have_prefixes_too(void **state)
 {
     (void)state;
@@ -695,6 +800,11 @@ int main(void)
         cmocka_unit_test(a_level_has_prefixes_and_keys),
         cmocka_unit_test(a_prefix_ends_behind_all_that_starts_so),
         cmocka_unit_test(flat_lists_all_partitions),
+        cmocka_unit_test(a_filter_is_a_directory_with_another_listing),
+        cmocka_unit_test(what_is_below_a_filter_is_what_its_key_says),
+        cmocka_unit_test(directories_of_filters_have_their_own_numbers),
+        cmocka_unit_test(a_name_that_is_no_filter_is_refused),
+        cmocka_unit_test(a_settled_directory_keeps_its_filter),
         cmocka_unit_test(row_keys_have_prefixes_too),
         cmocka_unit_test(entities_lie_below_prefixes_of_their_row_key),
         cmocka_unit_test(a_cut_name_lies_in_both_ranges),

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef FS_TREE_FILTER_NAME_H
+#define FS_TREE_FILTER_NAME_H
+/* The name of a directory in `.filter`: a filter (client/filter.h), in which a `/` is written #2F
+ * and a `#` is written #23. Pure. */
+#include "client/filter.h"
+
+/* Appends the filter's text. outer: the filter of the directory that has this one in it; both have
+ * to match then; NULL: none. 0; -EINVAL: ret_error says why, by the byte of the name's filter;
+ * -ENOMEM. */
+int filter_name_append(const char *outer, struct bytes name, struct buffer *ret,
+                       struct filter_error *ret_error);
+
+#endif

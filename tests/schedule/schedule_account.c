@@ -18,8 +18,12 @@
 static const struct address rows[ROWS] = {
     {"tab", BYTES_LITERAL("p\0a")}, {"tab", BYTES_LITERAL("p\0b")}, {"tab", BYTES_LITERAL("q\0a")}};
 static const struct directory partitions[] = {
-    {DIRECTORY_ENTITIES, "tab", {BYTES_LITERAL("p\0"), BYTES_LITERAL("p\x01")}},
-    {DIRECTORY_ENTITIES, "tab", {BYTES_LITERAL("q\0"), BYTES_LITERAL("q\x01")}}};
+    {.kind = DIRECTORY_ENTITIES,
+     .table = "tab",
+     .range = {BYTES_LITERAL("p\0"), BYTES_LITERAL("p\x01")}},
+    {.kind = DIRECTORY_ENTITIES,
+     .table = "tab",
+     .range = {BYTES_LITERAL("q\0"), BYTES_LITERAL("q\x01")}}};
 
 static bool may_be_there(size_t row, unsigned begun, unsigned ended)
 {

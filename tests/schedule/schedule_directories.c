@@ -14,16 +14,20 @@
 #define TABLES 2 /* the first of the names */
 #define NAMES  4
 
-static const struct directory root = {DIRECTORY_TABLES, NULL, ALL};
-static const struct directory level = {DIRECTORY_AUTO, "tab", ALL};
+static const struct directory root = {.kind = DIRECTORY_TABLES, .table = NULL, .range = ALL};
+static const struct directory level = {.kind = DIRECTORY_AUTO, .table = "tab", .range = ALL};
 static const struct { /* the value of a name: 1: it is there; 0: not */
     struct directory directory;
     const struct directory *parent;
 } names[NAMES] = {
-    {{DIRECTORY_FLAT, "new", ALL}, &root},
-    {{DIRECTORY_FLAT, "old", ALL}, &root},
-    {{DIRECTORY_ENTITIES, "tab", {BYTES_LITERAL("p\0"), BYTES_LITERAL("p\x01")}}, &level},
-    {{DIRECTORY_AUTO, "tab", {BYTES_LITERAL("P"), BYTES_LITERAL("Q")}}, &level},
+    {{.kind = DIRECTORY_FLAT, .table = "new", .range = ALL}, &root},
+    {{.kind = DIRECTORY_FLAT, .table = "old", .range = ALL}, &root},
+    {{.kind = DIRECTORY_ENTITIES,
+      .table = "tab",
+      .range = {BYTES_LITERAL("p\0"), BYTES_LITERAL("p\x01")}},
+     &level},
+    {{.kind = DIRECTORY_AUTO, .table = "tab", .range = {BYTES_LITERAL("P"), BYTES_LITERAL("Q")}},
+     &level},
 };
 
 static void make_or_remove(size_t name)

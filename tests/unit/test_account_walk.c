@@ -137,7 +137,8 @@ static void walk_directory(struct walk *walk, const struct directory *directory)
     buffer_finish(&names);
 }
 
-static const struct directory level_of_all = {DIRECTORY_AUTO, "t", {B(""), B(POSITION_END)}};
+static const struct directory level_of_all = {
+    .kind = DIRECTORY_AUTO, .table = "t", .range = {B(""), B(POSITION_END)}};
 
 /* How many requests it costs to walk through all. */
 static size_t count_requests(struct shape shape, const struct directory *directory,

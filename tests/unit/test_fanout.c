@@ -16,7 +16,8 @@ static void add_partitions(struct setup *setup, int begin, int end, int rows)
     }
 }
 
-static const struct directory table = {DIRECTORY_AUTO, "t", {B(""), B(POSITION_END)}};
+static const struct directory table = {
+    .kind = DIRECTORY_AUTO, .table = "t", .range = {B(""), B(POSITION_END)}};
 
 /* All names, as "p00000 " or "p00+ ". */
 static void read_names(struct setup *setup, const struct directory *directory, struct buffer *ret)
@@ -83,7 +84,8 @@ static void the_1000th_row_may_begin_the_64th_partition(void **state)
 static void each_level_has_its_own(void **state)
 {
     (void)state;
-    static const struct directory below = {DIRECTORY_AUTO, "t", {B("p1"), B("p2")}};
+    static const struct directory below = {
+        .kind = DIRECTORY_AUTO, .table = "t", .range = {B("p1"), B("p2")}};
     struct setup setup;
     set_up(&setup, (struct setup_options){0});
     add_partitions(&setup, 0, 600, 16);

@@ -147,8 +147,10 @@ static void eight_directories_are_remembered(void **state)
     for (size_t i = 0; i < 9; i++) {
         lo[0] = hi[0] = keys[i];
         lo[1] = '\0';
-        lists(setup, GREP, (struct directory){DIRECTORY_ENTITIES, "t", {{lo, 2}, {hi, 2}}}, 5000,
-              5000);
+        lists(setup, GREP,
+              (struct directory){
+                  .kind = DIRECTORY_ENTITIES, .table = "t", .range = {{lo, 2}, {hi, 2}}},
+              5000, 5000);
         lists(setup, GREP, PARTITION("a"), 5000, 5000); /* as diff does, which reads two trees */
     }
     assert_int_equal(since(setup, GREP, "t", B("a\0r"), 20000), 4000);
@@ -265,7 +267,8 @@ static void what_is_too_long_is_not_remembered(void **state)
     char *key = calloc(1, 20000);
     assert_non_null(key);
     memset(key, 'k', 20000);
-    struct directory large = {DIRECTORY_ENTITIES, "t", {{key, 9000}, {key, 9001}}};
+    struct directory large = {
+        .kind = DIRECTORY_ENTITIES, .table = "t", .range = {{key, 9000}, {key, 9001}}};
     struct bytes position = {key, 20000};
     lists(setup, GREP, TABLE("t"), 5000, 5000);
     assert_leaves_nothing(setup, large);

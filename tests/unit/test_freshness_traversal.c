@@ -6,7 +6,8 @@
 static struct directory numbered(int number, char key[8])
 {
     size_t size = (size_t)snprintf(key, 8, "p%02d", number) + 1;
-    return (struct directory){DIRECTORY_ENTITIES, "t", {{key, size}, {key, size}}};
+    return (struct directory){
+        .kind = DIRECTORY_ENTITIES, .table = "t", .range = {{key, size}, {key, size}}};
 }
 
 static void a_traversal_keeps_the_directories_it_is_in(void **state)

@@ -4,7 +4,8 @@
 
 #define FANOUT 4
 
-static const struct directory table = {DIRECTORY_AUTO, "t", {B(""), B(POSITION_END)}};
+static const struct directory table = {
+    .kind = DIRECTORY_AUTO, .table = "t", .range = {B(""), B(POSITION_END)}};
 
 struct setup {
     struct parts parts;
@@ -84,7 +85,7 @@ static void assert_level(const char *keys, struct bytes prefix, struct bytes end
 {
     for (int parallelism = 1; parallelism <= 8; parallelism *= 2) {
         struct setup setup;
-        struct directory directory = {DIRECTORY_AUTO, "t", {prefix, end}};
+        struct directory directory = {.kind = DIRECTORY_AUTO, .table = "t", .range = {prefix, end}};
         set_up_with(&setup, parallelism, &directory);
         parts_add(&setup.parts, keys, 3);
         assert_names(&setup, expected);

@@ -50,7 +50,8 @@ static void assert_numbers(const struct directory *directory, int fanout, bool a
 static void numbers_of_partitions_say_their_order(void **state)
 {
     (void)state;
-    static const struct directory level = {DIRECTORY_AUTO, "t", {B(""), B(POSITION_END)}};
+    static const struct directory level = {
+        .kind = DIRECTORY_AUTO, .table = "t", .range = {B(""), B(POSITION_END)}};
     assert_numbers(&level, 2, true); /* prefixes */
     assert_numbers(&level, 3, true);
     assert_numbers(PARTITIONS_OF("t"), 3, true);
@@ -332,7 +333,8 @@ static void what_was_told_younger_is_not_held_older(void **state)
 static void names_of_long_ago_do_not_hold(void **state)
 {
     (void)state;
-    static const struct directory level = {DIRECTORY_AUTO, "t", {B(""), B(POSITION_END)}};
+    static const struct directory level = {
+        .kind = DIRECTORY_AUTO, .table = "t", .range = {B(""), B(POSITION_END)}};
     struct setup setup;
     set_up(&setup, (struct setup_options){0});
     add_rows(&setup, "p", 1);
@@ -444,7 +446,8 @@ static void assert_long_prefix(const char *rest, const char *expected)
     buffer_init(&line, 1000);
     append_prefix(&lo, rest);
     assert_int_equal(prefix_append_successor(&hi, buffer_bytes(&lo), B("")), 0);
-    struct directory directory = {DIRECTORY_AUTO, "t", {buffer_bytes(&lo), buffer_bytes(&hi)}};
+    struct directory directory = {
+        .kind = DIRECTORY_AUTO, .table = "t", .range = {buffer_bytes(&lo), buffer_bytes(&hi)}};
     set_up(&setup, (struct setup_options){.fanout = 2});
     add_ends(&setup, buffer_bytes(&lo));
     struct listing *listing = open_listing(&setup, &directory);

@@ -5,7 +5,8 @@
 
 static const int parallelism[] = {2, 4, 8};
 
-static const struct directory level_of_all = {DIRECTORY_AUTO, "t", {B(""), B(POSITION_END)}};
+static const struct directory level_of_all = {
+    .kind = DIRECTORY_AUTO, .table = "t", .range = {B(""), B(POSITION_END)}};
 
 static void a_small_directory_costs_one_request(void **state)
 {
@@ -157,7 +158,8 @@ static void partitions_are_found_by_jumps(void **state)
 static void what_was_listed_is_listed_again_for_nothing(void **state)
 {
     (void)state;
-    static const struct directory flat = {DIRECTORY_FLAT, "t", {B(""), B(POSITION_END)}};
+    static const struct directory flat = {
+        .kind = DIRECTORY_FLAT, .table = "t", .range = {B(""), B(POSITION_END)}};
     const struct directory *const directories[] = {&level_of_all, &flat, ROWS_OF("c")};
     static const size_t names[] = {10, 10, 3000};
     for (size_t i = 0; i < ARRAY_SIZE(directories); i++) {

@@ -2,7 +2,8 @@
 /* Listings that may not wait: entries in the cache are returned, for others they return -EAGAIN. */
 #include "tests/unit/account_fixture.h"
 
-static const struct directory level = {DIRECTORY_AUTO, "t", {B(""), B(POSITION_END)}};
+static const struct directory level = {
+    .kind = DIRECTORY_AUTO, .table = "t", .range = {B(""), B(POSITION_END)}};
 
 /* 1, 0 or -EAGAIN; or what failed. */
 static int next_now(struct setup *setup, struct listing *listing, uint64_t cookie,

@@ -34,7 +34,8 @@ struct path {
 static void add_step(struct path *path, enum directory_kind kind, const char *table,
                      struct bytes lo)
 {
-    path->steps[path->path.n++] = (struct directory){kind, table, {lo, B(POSITION_AFTER)}};
+    path->steps[path->path.n++] =
+        (struct directory){.kind = kind, .table = table, .range = {lo, B(POSITION_AFTER)}};
 }
 
 static struct directory_path *path_of(struct path *path, const char *table, const char *prefixes,
@@ -143,9 +144,11 @@ static void a_prefix_of_row_keys_is_in_its_partition(void **state)
     struct path path;
     const struct caller caller = {.process = RSYNC};
     const struct directory below[] = {
-        {DIRECTORY_ENTITIES, "t", {B("Newt\0001"), B("Newt\0002")}},
-        {DIRECTORY_ENTITIES, "t", {B("Newt\0"), B("Newt" POSITION_AFTER)}},
-        {DIRECTORY_AUTO, "t", {B(""), B(POSITION_END)}},
+        {.kind = DIRECTORY_ENTITIES, .table = "t", .range = {B("Newt\0001"), B("Newt\0002")}},
+        {.kind = DIRECTORY_ENTITIES,
+         .table = "t",
+         .range = {B("Newt\0"), B("Newt" POSITION_AFTER)}},
+        {.kind = DIRECTORY_AUTO, .table = "t", .range = {B(""), B(POSITION_END)}},
     };
     set_up(&setup);
     path_aliases_note(setup.aliases, &caller, &(struct directory_path){.steps = below, .n = 3});

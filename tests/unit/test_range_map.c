@@ -52,14 +52,17 @@ static void pages_that_touch_do_not_clip_each_other(void **state)
     free_fixture(f);
 }
 
-static void a_page_that_covers_nothing_changes_nothing(void **state)
+/* It is of a query with a filter. Each row ends at the least position behind it, a NUL more. */
+static void a_page_that_covers_nothing_answers_for_its_rows(void **state)
 {
     (void)state;
     struct fixture *f = new_fixture();
     put_texts(f, "a", "z", 1);
     put_texts(f, "c", "c", 2);
     put_keys(f, "d", "c", 3);
-    assert_string_equal(dump(f), "a-z:1 | ");
+    assert_string_equal(dump(f), "a-q:1 q-q:2 q-r:1 r-r:2 r-z:1 | q-q:3 r-r:3 ");
+    put_texts(f, "b", "y", 4);
+    assert_string_equal(dump(f), "a-b:1 b-y:4 y-z:1 | ");
     assert_int_equal(free_removed(f), 2);
     free_fixture(f);
 }
@@ -351,7 +354,7 @@ int main(void)
         cmocka_unit_test(a_younger_page_takes_its_place_from_an_older),
         cmocka_unit_test(an_older_page_that_comes_late_fills_the_holes),
         cmocka_unit_test(pages_that_touch_do_not_clip_each_other),
-        cmocka_unit_test(a_page_that_covers_nothing_changes_nothing),
+        cmocka_unit_test(a_page_that_covers_nothing_answers_for_its_rows),
         cmocka_unit_test(texts_replace_keys_and_keys_leave_texts),
         cmocka_unit_test(late_keys_yield_to_younger_texts),
         cmocka_unit_test(late_texts_go_under_younger_keys),

@@ -5,8 +5,10 @@
 #define ROW(key)  B("p\0" key)
 #define PARTITION ((struct range){B("p\0"), B("p\x01")})
 
-static const struct directory partition = {DIRECTORY_ENTITIES, "t", {B("p\0"), B("p\x01")}};
-static const struct directory flat = {DIRECTORY_FLAT, "t", {B(""), B(POSITION_END)}};
+static const struct directory partition = {
+    .kind = DIRECTORY_ENTITIES, .table = "t", .range = {B("p\0"), B("p\x01")}};
+static const struct directory flat = {
+    .kind = DIRECTORY_FLAT, .table = "t", .range = {B(""), B(POSITION_END)}};
 
 struct setup {
     struct parts parts;
@@ -362,7 +364,8 @@ static void what_a_traversal_has_passed_is_fetched_for_its_listing(void **state)
 {
     (void)state;
     struct setup setup;
-    const struct directory first = {DIRECTORY_ENTITIES, "t", {B("p0000\0"), B("p0000\x01")}};
+    const struct directory first = {
+        .kind = DIRECTORY_ENTITIES, .table = "t", .range = {B("p0000\0"), B("p0000\x01")}};
     const struct range second = {B("p0001\0"), B("p0001\x01")};
     const struct range later = {B("p0007\0"), B("p0007\x01")};
     set_up_with(&setup, (struct parts_options){.parallelism = 1});

@@ -115,7 +115,7 @@ static void a_file_is_in_the_directory_where_it_was_made(void **state)
 
 static struct directory directory_of(enum directory_kind kind, struct bytes lo, struct bytes hi)
 {
-    return (struct directory){kind, "t", {lo, hi}};
+    return (struct directory){.kind = kind, .table = "t", .range = {lo, hi}};
 }
 
 static void a_directory_that_has_files_below_it(void **state)
@@ -136,8 +136,8 @@ static void a_directory_that_has_files_below_it(void **state)
         {directory_of(DIRECTORY_AUTO, B("New"), B("Nex")), false},
         {directory_of(DIRECTORY_AUTO, B("M"), B("N")), false},
         {directory_of(DIRECTORY_FLAT, RANGE_ALL.lo, RANGE_ALL.hi), true},
-        {{DIRECTORY_FLAT, "s", RANGE_ALL}, false},
-        {{DIRECTORY_FLAT, "u", RANGE_ALL}, false},
+        {{.kind = DIRECTORY_FLAT, .table = "s", .range = RANGE_ALL}, false},
+        {{.kind = DIRECTORY_FLAT, .table = "u", .range = RANGE_ALL}, false},
     };
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
         if (scratch_has_below(scratch, &cases[i].directory) != cases[i].has)

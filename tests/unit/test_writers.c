@@ -294,7 +294,8 @@ static void a_listing_shows_new_files_in_order(void **state)
     for (size_t i = 0; i < ARRAY_SIZE(addresses); i++)
         handles[i] = open_new(&sink, addresses[i]);
     write_at(handles[4], "{}", 0, 0, NULL); /* stored: it is no longer new */
-    struct directory directory = {DIRECTORY_ENTITIES, "T", {B("p\0"), B("p\x01")}};
+    struct directory directory = {
+        .kind = DIRECTORY_ENTITIES, .table = "T", .range = {B("p\0"), B("p\x01")}};
     struct buffer position;
     buffer_init(&position, 100);
     assert_true(writers_next_new(sink.writers, &directory, B(""), &position));

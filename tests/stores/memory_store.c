@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/stores/memory_store.h"
+#include "client/filter.h"
 #include "client/text/entity_merge.h"
 
 #include <assert.h>
@@ -81,6 +82,24 @@ static int copy_row(const struct page *rows, size_t row, bool keys_only,
     return r;
 }
 
+/* 1, 0, -errno; without a filter 1. */
+static int matches(const struct filter *filter, const struct page *rows, size_t row)
+{
+    return filter ? filter_matches(filter, page_position(rows, row), page_text(rows, row),
+                                   page_timestamp(rows, row))
+                  : 1;
+}
+
+/* 0, or the refusal; NULL: there is no filter. */
+static int parse(const struct query *query, struct call *call, struct filter **ret)
+{
+    struct filter_error error;
+    if (!query->filter)
+        return 0;
+    int r = filter_create(bytes_of(query->filter), ret, &error);
+    return r < 0 ? call_fail(call, r, "%s", error.problem) : 0;
+}
+
 static int memory_query(struct table_store *store, const struct query *query, struct call *call,
                         struct page_builder *builder, struct continuation **ret_next)
 {
@@ -90,8 +109,11 @@ static int memory_query(struct table_store *store, const struct query *query, st
                                        .keys_only = query->keys_only,
                                        .top = query->top};
     int r = ask(self, entry, query->range, call);
+    _cleanup_(filter_destroyp) struct filter *filter = NULL;
     if (r == 0)
         r = check_table(self, query->table, call);
+    if (r == 0)
+        r = parse(query, call, &filter);
     if (r < 0)
         return r;
     const struct page *rows = rows_of(self);
@@ -100,8 +122,12 @@ static int memory_query(struct table_store *store, const struct query *query, st
         row = page_seek(rows, continuation_token(query->after));
     size_t top = (size_t)(self->max_rows > 0 ? MIN(query->top, self->max_rows) : query->top);
     size_t last = MIN(end, row + top);
-    for (; row < last && r == 0; row++)
-        r = copy_row(rows, self->swaps_rows ? last - 1 - row : row, query->keys_only, builder);
+    for (; row < last && r == 0; row++) {
+        size_t at = self->swaps_rows ? last - 1 - row : row;
+        r = matches(filter, rows, at);
+        if (r > 0)
+            r = copy_row(rows, at, query->keys_only, builder);
+    }
     if (r < 0)
         return call_fail(call, r, "no room for the rows");
     r = fail_late(self, call);

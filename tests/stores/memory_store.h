@@ -25,7 +25,7 @@ struct memory_store {
     struct memory_store_entry diary[MEMORY_STORE_DIARY];
     int versions; /* how many were written: each has its number for its ETag and Timestamp */
     size_t asked; /* requests; the first of them are in the diary */
-    int max_rows; /* of a page, whatever top says */
+    int max_rows; /* of a page, whatever top says; that a filter looks at for one */
     /* Called for each request, with its number from 1. < 0: the request fails so. NULL: never. */
     int (*fault)(struct memory_store *self, size_t number, struct call *call);
     bool is_fault_late; /* only when the answer was made: half of it is there already */

@@ -180,6 +180,33 @@ CASES = {
         ("opendir", "/.tablefuse/drop/tab!", "this name is for rmdir, which drops the table"),
     ),
     "rmdir .flat": (lambda m: os.rmdir(f"{m}/tab/.flat"), "EPERM", ("rmdir", "/tab", f".flat: {PART_OF_MOUNT}")),
+    "rmdir .filter": (lambda m: os.rmdir(f"{m}/tab/.filter"), "EPERM", ("rmdir", "/tab", f".filter: {PART_OF_MOUNT}")),
+    # .filter
+    "list .filter": (
+        lambda m: os.listdir(f"{m}/tab/p/.filter"),
+        "EPERM",
+        ("opendir", "/tab/p", ".filter cannot be listed: a filter follows it"),
+    ),
+    "no filter": (
+        lambda m: os.stat(f"{m}/tab/.filter/A eq"),
+        "EINVAL",
+        ("lookup", "/tab", "the filter's byte 4: a property or a constant must come here"),
+    ),
+    "long filter": (
+        lambda m: os.stat(f"{m}/tab/.filter/{'A' * 256}"),
+        "ENAMETOOLONG",
+        ("lookup", "/tab", f"{'A' * 60}...: a name has at most 255 bytes"),
+    ),
+    "mkdir in what matches": (
+        lambda m: os.mkdir(f"{m}/tab/.filter/A/new"),
+        "EPERM",
+        ("mkdir", "/tab", "new: an empty directory matches no filter: make it in the directory that has .filter"),
+    ),
+    "rename a filter": (
+        lambda m: os.rename(f"{m}/tab/.filter/A", f"{m}/tab/.filter/B"),
+        "EPERM",
+        ("rename", "/tab", f"A: {PART_OF_MOUNT}"),
+    ),
     # UNLINK
     "unlink absent": (lambda m: os.unlink(f"{m}/tab/p/absent.json"), "ENOENT", None),
     "unlink control file": (

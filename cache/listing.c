@@ -155,10 +155,13 @@ void listing_close(struct listing *listing)
 }
 
 /* A listing that has shown nothing yet goes on as it began: after a failure its answers need not be
- * younger than before. */
+ * younger than before. One with a filter, which the service would be asked for again, also keeps its
+ * end. */
 static bool is_to_begin(const struct listing *listing, uint64_t cookie)
 {
-    return listing->state == NEW || (cookie == 0 && listing->state != BEGUN);
+    const struct batch *batch = &listing->batch;
+    bool has_ended = listing->matches && listing->state == COMPLETE && batch->first + batch->n == 0;
+    return listing->state == NEW || (cookie == 0 && listing->state != BEGUN && !has_ended);
 }
 
 static int begin_anew(struct listing *listing, const struct caller *caller)

@@ -12,7 +12,8 @@
  * than 30 s ago, or ttl where that is more. The names of a level stay what they were when it began.
  *
  * Of a directory with a filter it shows what matches, asked for since it began, however long that
- * takes, and puts each row that it shows into the cache: matches.h. */
+ * takes, and puts each row that it shows into the cache: matches.h. Once it has shown that nothing
+ * matches, it does not begin anew. */
 #include "cache/address.h"
 #include "cache/caller.h"
 #include "cache/forms.h"

@@ -67,11 +67,13 @@ int directory_handle_create(struct file_system *fs, const struct inode *director
     return r;
 }
 
-/* Has the directory got its key since it was opened (fs/files/settler)? Then it is listed anew. */
+/* Has the directory got its key since it was opened (fs/files/settler)? Then it is listed anew. So is
+ * one with a filter, whose listing does not begin anew by itself. */
 static int begin_settled(struct directory_handle *handle)
 {
     struct bytes lo = place_directory(&handle->directory->place).range.lo;
-    return lo.data == handle->place.range.lo.data ? 0 : begin(handle);
+    bool is_settled = lo.data != handle->place.range.lo.data;
+    return is_settled || handle->place.filter ? begin(handle) : 0;
 }
 
 void directory_handle_destroy(struct directory_handle *handle)

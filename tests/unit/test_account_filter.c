@@ -64,6 +64,21 @@ static void it_shows_what_matches_and_asks_for_all_of_it(void **state)
     tear_down(&setup);
 }
 
+/* The kernel asks once more behind the dots. */
+static void that_nothing_matches_is_asked_once(void **state)
+{
+    (void)state;
+    struct setup setup;
+    set_up(&setup, (struct setup_options){0});
+    write_row(&setup, "p", 1, "done");
+    struct listing *listing = open_listing(&setup, MATCHES("p"));
+    assert_end(&setup, listing, 0);
+    assert_end(&setup, listing, 0);
+    assert_requests(&setup, "rows [p/ p+) 1000");
+    listing_close(listing);
+    tear_down(&setup);
+}
+
 static void of_a_table_it_shows_partitions_with_a_match(void **state)
 {
     (void)state;
@@ -366,6 +381,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_shows_what_matches_and_asks_for_all_of_it),
+        cmocka_unit_test(that_nothing_matches_is_asked_once),
         cmocka_unit_test(of_a_table_it_shows_partitions_with_a_match),
         cmocka_unit_test(pages_may_be_short_or_empty),
         cmocka_unit_test(what_it_has_shown_is_known_and_nothing_else),

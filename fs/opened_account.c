@@ -253,7 +253,7 @@ static int step(struct place *place, struct bytes name)
     *place = (struct place){0};
     int r = place_child(&parent, name, place);
     if (r == 0 && place->kind != PLACE_DIRECTORY)
-        r = -ENOTDIR;
+        r = place->kind == PLACE_FILTERS ? -EPERM : -ENOTDIR;
     return r == 0 && place->is_cut ? -EOPNOTSUPP : r;
 }
 
@@ -262,6 +262,7 @@ static int refuse_path(const char *path, int error)
     const char *why = error == -EOPNOTSUPP
                           ? "a name that was cut does not tell the key -- take the "
                             "directory that contains it"
+                      : error == -EPERM   ? "filters are directories of a mount: use --filter"
                       : error == -ENOTDIR ? "it is not a directory"
                       : error == -ENOMEM  ? "out of memory"
                                           : "no directory can have this name";

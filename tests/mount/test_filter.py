@@ -51,8 +51,8 @@ def filtered(mount, directory, *filters):
 
 @pytest.mark.asan("local")
 @pytest.mark.tsan("local")
-def test_programs_see_what_matches(mount, service, table):
-    name = table()
+def test_programs_see_what_matches(mounts, service, table):
+    name, mount = table(), mounts("ttl=600")
     root = filtered(mount, name, OPEN)
     os.listdir(mount.point)
     with mount.counting() as counted:

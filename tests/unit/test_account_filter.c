@@ -370,6 +370,9 @@ static void a_listing_goes_back_and_fails_as_others_do(void **state)
     assert_bytes(entry.key, B("00003"));
     assert_int_equal(next_entry(&setup, listing, 0, false, &entry), 1);
     assert_bytes(entry.key, B("00000"));
+    for (uint64_t cookie = 1; cookie < 3; cookie++)
+        assert_int_equal(next_entry(&setup, listing, cookie, false, &entry), 1);
+    assert_end(&setup, listing, 3); /* nothing is read ahead any more */
     setup.memory->checks_tables = true;
     memory_store_remove_table(setup.memory, "t");
     assert_int_equal(next_entry(&setup, listing, 0, false, &entry), -ESTALE);

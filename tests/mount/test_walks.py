@@ -7,7 +7,7 @@ from directory_stream import DirectoryStream
 from harness import LocalAccount, environment, run
 
 PAGE_ROWS = 1000
-LISTING_KEPT_SEC = 30
+LISTING_KEPT_SEC, TTL_SEC = 30, 1
 WALK_ROWS = 15_000
 LARGE_ROWS = 10_000  # of 300 bytes and more
 CACHE_MIB, TABLE_CACHE_MIB = 2, 4
@@ -63,9 +63,11 @@ def test_entities_are_read_by_pages(mounts, tool, out):
     began = time.monotonic()
     with mount.counting() as counted:
         assert int(run_in(mount / "walk/all", READING[tool], out)) == WALK_ROWS
-    # what was listed is asked for again after a while: on a slow machine a row alone, and then those behind it
-    times = 1 + (time.monotonic() - began) // LISTING_KEPT_SEC
-    assert counted.requests("get") < times
+    # what was listed is asked for again after a while: on a slow machine a row alone, and then those behind it; and a
+    # tool that is held up for ttl between two looks at a name looks like a loop
+    seconds = time.monotonic() - began
+    times = 1 + seconds // LISTING_KEPT_SEC
+    assert counted.requests("get") <= seconds // TTL_SEC
     assert counted.requests() <= times * 1.15 * WALK_ROWS / PAGE_ROWS + LARGE_DIRECTORY
     rows = counted.total("tablefuse_request_rows_total", operation="query")
     assert rows <= times * 1.15 * WALK_ROWS
@@ -90,9 +92,10 @@ def test_a_table_larger_than_the_cache_is_hardly_read_twice(mounts, tool, shape)
     with mount.counting() as counted:
         assert int(run_in(mount / shape, WALKING[tool])) == PARTITIONS_ROWS
     # what was listed is asked for again after a while, on a slow machine
-    times = 1 + (time.monotonic() - began) // LISTING_KEPT_SEC
+    seconds = time.monotonic() - began
+    times = 1 + seconds // LISTING_KEPT_SEC
     read = LISTED_TWICE if tool == "ls -fR" else PARTITIONS[shape]
-    assert counted.requests("get") < times
+    assert counted.requests("get") <= seconds // TTL_SEC
     assert counted.requests() <= times * read * PARTITIONS_ROWS / PAGE_ROWS + LARGE_DIRECTORY
 
 

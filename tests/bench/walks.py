@@ -76,11 +76,12 @@ FULL = (
     ("ticks", MANY, (LS_LR, TAR, RSYNC, RSYNC_AGAIN), ()),
     ("long", MANY, (GREP, TAR, RSYNC, RSYNC_AGAIN), ()),
 )
+# every tool once: the counts of each shape are tests/mount/test_walking.py's
 SHORT = (
-    ("guid", FEW, (), (*LISTS, FIND, RSYNC, RSYNC_AGAIN, CAT)),
-    ("single", FEW, (), (HEAD, LS_F, FIND, CAT)),
-    ("package", FEW, (), (*LISTS, FIND, GREP)),
-    ("ten", FEW, (), (*LISTS, LS_LR, TAR)),
+    ("guid", FEW, (), (*LISTS, RSYNC, RSYNC_AGAIN)),
+    ("single", FEW, (), (LS_F, FIND, CAT)),
+    ("package", FEW, (), (GREP,)),
+    ("ten", FEW, (), (LS_LR, TAR)),
 )
 
 

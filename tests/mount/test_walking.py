@@ -15,6 +15,8 @@ FEW_ROWS = 5_000
 FANOUT = 4096
 HUGE, HUGE_ROWS = 40, 3000  # partitions, rows of each
 SHAPES = ["guid", "customer", "package", "single", "ten", "ticks", "dates", "skew", "long"]
+FEW_SHAPES = ["guid", "package", "ten", "dates"]
+SANITIZED_SHAPES = ["guid", "customer", "single", "ten", "ticks"]  # of the rows that run with a sanitizer
 # requests of a level beside one for each child; of a walk beside its pages: lookups, and guesses before much is
 # known. Nothing here is larger than a quarter of the cache; a second reading of 20,000 rows would be 20 more.
 LEVEL, BESIDE = 20, 10
@@ -24,10 +26,12 @@ WASTE = {"package": 1.6, "skew": 1.25, "dates": 1.25, "ten": 1.25}
 
 
 @pytest.fixture(scope="module")
-def service(scratch):
+def service(request, scratch):
     account = LocalAccount(scratch / "account")
-    for shape in SHAPES:
+    is_sanitized = request.config.getoption("--sanitizer") is not None
+    for shape in SANITIZED_SHAPES if is_sanitized else SHAPES:
         account.fill(shape, shape, ROWS)
+    for shape in [] if is_sanitized else FEW_SHAPES:
         account.fill("few" + shape, shape, FEW_ROWS)
     account.write("huge", [(f"p{p:02}", f"{r:04}") for p in range(HUGE) for r in range(HUGE_ROWS)])
     yield account
@@ -319,7 +323,7 @@ FORBIDDEN = "403:AuthorizationFailure"
 
 
 # a walk of every shape would take long, and show what the listing of its levels does
-FAILING = [("find", "ten"), ("find", "guid"), ("find", "skew"), *(("ls", shape) for shape in SHAPES)]
+FAILING = [("find", "ten"), ("find", "fewguid"), ("find", "skew"), *(("ls", shape) for shape in SHAPES)]
 
 
 @pytest.mark.asan("find-ten")

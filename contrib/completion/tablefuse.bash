@@ -4,7 +4,8 @@
 # because a mount that is stopped or waits for its service would hold the shell. So it offers no tables.
 
 # Prints the mount points of tablefuse, quoted for the shell, and spelled as $cur begins: from /, ~ or the working directory.
-# In the kernel's list some characters are \OCTAL.
+# In the kernel's list some characters are \OCTAL. It is read at once: `read` seeks back behind each line, and the kernel then
+# leaves lines out where another mount ends meanwhile.
 _tablefuse_mount_points() # [FORMAT]
 {
     local point type from=/ spelled=/
@@ -23,7 +24,7 @@ _tablefuse_mount_points() # [FORMAT]
         [ -z "${1-}" ] || [[ $point != *[\"\'\\\$\`$'\n']* ]] || continue
         # shellcheck disable=SC2059
         [[ $type == fuse.tablefuse && $point == "$from"?* ]] && printf "${1-%s%q\\n}" "$spelled" "${point#"$from"}"
-    done </proc/self/mounts
+    done <<<"$(</proc/self/mounts)"
 }
 
 # Offers the words that continue $cur. For readline a word may begin behind a `=` or `:`.

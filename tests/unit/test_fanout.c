@@ -168,8 +168,9 @@ static void list_a_partition(struct setup *setup, uint64_t *seed, int partitions
     int n = (int)random_below(seed, partitions);
     int size = snprintf(lo, sizeof(lo), "p%05d%c", n, '\0');
     (void)snprintf(hi, sizeof(hi), "p%05d%s", n, POSITION_AFTER);
-    const struct directory directory = {
-        DIRECTORY_ENTITIES, "t", {{lo, (size_t)size}, {hi, (size_t)size}}};
+    const struct directory directory = {.kind = DIRECTORY_ENTITIES,
+                                        .table = "t",
+                                        .range = {{lo, (size_t)size}, {hi, (size_t)size}}};
     (void)list(setup, &directory, random_below(seed, 2));
 }
 

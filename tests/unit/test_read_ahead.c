@@ -347,7 +347,9 @@ static void a_traversal_is_served_across_directories(void **state)
             int size = snprintf(lo, sizeof(lo), "p%04d", i);
             (void)snprintf(hi, sizeof(hi), "p%04d%s", i, POSITION_AFTER);
             struct directory directory = {
-                DIRECTORY_ENTITIES, "t", {{lo, (size_t)size + 1}, {hi, (size_t)size + 1}}};
+                .kind = DIRECTORY_ENTITIES,
+                .table = "t",
+                .range = {{lo, (size_t)size + 1}, {hi, (size_t)size + 1}}};
             assert_int_equal(find_partition(&setup, directory.range), 1);
             list(&setup, &directory);
             assert_listed(&setup, &directory, 30);

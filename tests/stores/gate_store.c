@@ -18,6 +18,8 @@ struct waiter {
     const char *table;
 };
 
+LIST_HEAD(waiters, waiter);
+
 struct gate_store {
     struct table_store store;
     struct table_store *inner;
@@ -26,8 +28,8 @@ struct gate_store {
     const char *_Atomic only;
     struct bytes from;
     pthread_mutex_t one;
-    pthread_mutex_t lock;        /* leaf */
-    LIST_HEAD(, waiter) waiters; /* guarded by lock */
+    pthread_mutex_t lock;   /* leaf */
+    struct waiters waiters; /* guarded by lock */
 };
 
 static bool is_let(struct gate_store *self, size_t number, const char *table)

@@ -83,7 +83,7 @@ def rows_of(sdk, table):
 
 
 def test_a_bad_value_is_shown_as_it_came(mounts, values):
-    mount = mounts()
+    mount = mounts("ttl=600")
     directory = mount / values / "p"
     with mount.counting() as counted:
         listed = run("ls", "-l", directory).stdout.splitlines()[1:]
@@ -158,7 +158,7 @@ def test_tools_take_bad_values_out(mounts, sdk, scratch, values):
 
 @pytest.mark.tsan
 def test_a_bad_row_fails_alone(spoiled, rows):
-    mount = spoiled()
+    mount = spoiled("ttl=600")
     directory = mount / rows / "p"
     with mount.counting() as counted:
         listed = run("ls", "-l", directory).stdout.splitlines()[1:]

@@ -73,7 +73,8 @@ def test_rename_to_another_file_system(mount, tmp_path):
     assert outcome(os.rename, tmp_path / "outside.json", r) == "EXDEV"
 
 
-def test_mv_of_files_and_directories(mount, stored):
+def test_mv_of_files_and_directories(mounts, stored):
+    mount = mounts("ttl=600")
     at = mount / "tree/moved"
     assert write(at / "r.json", '{"N": 1}') == ""
     with mount.counting() as counted:

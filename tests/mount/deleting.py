@@ -43,6 +43,25 @@ class Deleting:
         return {name: n for name, n in self.asked.items() if name not in ("delete", "batch")}
 
 
+class Dropping:
+    """Asserts that the tables are dropped with all but the first row, which is deleted alone. Where a process may have
+    paused for some seconds, on a busy machine, what was held may have been sent, alone or in batches."""
+
+    def __init__(self, mount, tables=1):
+        self._mount, self._tables = mount, tables
+
+    def __enter__(self):
+        self._before, self._began = self._mount.stats(), time.monotonic()
+
+    def __exit__(self, kind, *_):
+        if kind is not None:
+            return
+        asked = (self._mount.stats() - self._before).asked()
+        may_have_paused = time.monotonic() - self._began >= REST_SEC
+        assert asked["delete_table"] == self._tables and asked["delete"] >= 1, asked
+        assert may_have_paused or (asked["delete"] == 1 and "batch" not in asked), asked
+
+
 def keys(partition, count, prefix=""):
     return [(partition, f"{prefix}{number:05}") for number in range(count)]
 

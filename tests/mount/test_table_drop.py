@@ -6,11 +6,10 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
-from deleting import REST_SEC, Deleting, keys
+from deleting import Deleting, Dropping, keys
 from harness import BOTH_SERVICES, COMMAND_SEC, LocalAccount, environment, run, wait_until
 from writing import failures, outcome, write
 
@@ -51,25 +50,6 @@ def removes(tool, *what):
         script = "import shutil, sys\nfor table in sys.argv[1:]: shutil.rmtree(table)"
         return [sys.executable, "-c", script, *what]
     return ["find", *what, "-delete"] if tool == "find" else ["rm", "-r", *what]
-
-
-class Dropping:
-    """Asserts that the tables are dropped with all but the first row, which is deleted alone. Where a process may have
-    paused for some seconds, on a busy machine, what was held may have been sent, alone or in batches."""
-
-    def __init__(self, mount, tables=1):
-        self._mount, self._tables = mount, tables
-
-    def __enter__(self):
-        self._before, self._began = self._mount.stats(), time.monotonic()
-
-    def __exit__(self, kind, *_):
-        if kind is not None:
-            return
-        asked = (self._mount.stats() - self._before).asked()
-        may_have_paused = time.monotonic() - self._began >= REST_SEC
-        assert asked["delete_table"] == self._tables and asked["delete"] >= 1, asked
-        assert may_have_paused or (asked["delete"] == 1 and "batch" not in asked), asked
 
 
 # one Delete Table

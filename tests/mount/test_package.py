@@ -6,7 +6,6 @@
 import os
 import re
 import shutil
-import subprocess
 
 import pytest
 
@@ -125,12 +124,33 @@ def test_a_tree_with_changes_says_so(tree, tmp_path):
     assert not run("bash", "-euc", script, cwd=tree).stdout.strip().endswith("+local")
 
 
-def test_missing_tools_are_named(tree, tmp_path):
-    """dpkg-query that knows no package."""
-    (tmp_path / "dpkg-query").write_text("#!/bin/sh\nexit 1\n")
-    (tmp_path / "dpkg-query").chmod(0o755)
-    path = f"{tmp_path}:{os.environ['PATH']}"
-    done = subprocess.run([tree / "contrib/package"], env=environment(PATH=path), capture_output=True, text=True)
+TOOLS = {(): "debhelper dpkg-dev lintian meson scdoc", ("arm64",): "lintian mmdebstrap"}
+
+
+def with_programs(directory, **scripts):
+    """An environment in which these stand for the real programs."""
+    for name, script in scripts.items():
+        (directory / name).write_text(f"#!/bin/sh\n{script}\n")
+        (directory / name).chmod(0o755)
+    return environment(PATH=f"{directory}:{os.environ['PATH']}")
+
+
+@pytest.mark.parametrize("arguments", TOOLS)
+def test_missing_tools_are_named(tmp_path, arguments):
+    env = with_programs(tmp_path, **{"dpkg-query": "exit 1", "dpkg": "echo amd64"})
+    done = run(ROOT / "contrib/package", *arguments, env=env, check=False)
     assert done.returncode == 1 and done.stdout == ""
-    tools = "debhelper dpkg-dev lintian meson scdoc"
-    assert done.stderr == f"contrib/package: these packages are missing: apt-get install {tools}\n"
+    assert done.stderr == f"contrib/package: these packages are missing: apt-get install {TOOLS[arguments]}\n"
+
+
+def test_without_packages_for_arm64(tmp_path):
+    programs = {"dpkg-query": "echo installed", "dpkg": "echo amd64", "mmdebstrap": "echo no network >&2; exit 100"}
+    done = run(ROOT / "contrib/package", "arm64", env=with_programs(tmp_path, **programs), check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "no network\ncontrib/package: there is no root for arm64: mmdebstrap failed, see above\n"
+
+
+def test_another_architecture_is_refused():
+    done = run(ROOT / "contrib/package", "riscv64", check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "contrib/package: usage: contrib/package [arm64 [COMMAND...]]\n"

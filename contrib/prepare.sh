@@ -3,7 +3,7 @@
 # The working directory is the repository. Only the directory build/ is written to.
 
 # The packages that meson.build needs, those for using a mount, those for any part of the check, for mount tests,
-# for the Debian package, for arm64, and for clang's sanitizers.
+# for the Debian package, for arm64, for the container, and for clang's sanitizers.
 build_packages=(gcc libc6-dev meson ninja-build pkg-config libfuse3-dev libcurl4-openssl-dev
     libssl-dev libcjson-dev libsqlite3-dev libdeflate-dev libcsv-dev libcmocka-dev libbsd-dev)
 use_packages=(fuse3 jq grep findutils ca-certificates)
@@ -13,6 +13,7 @@ mount_packages=(python3-pytest python3-pytest-timeout python3-pytest-xdist pytho
     scdoc sqlite3 systemd tar unison vim-tiny xz-utils yq zsh)
 package_packages=(debhelper dpkg-dev lintian)
 arm64_packages=(lintian mmdebstrap)
+container_packages=(buildah mmdebstrap)
 clang_packages=(clang llvm libclang-rt-14-dev)
 
 emulator=build/emulator # npm installs the table service and its SDK here

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""export, count and import of a whole table, beside @azure/data-tables, a plain client in C and serial paging; diff of
+"""export, with a filter, too, count and import of a whole table, beside @azure/data-tables, a plain client in C and serial paging; diff of
 equal tables and sync of one entity in a hundred, beside a copy by export and import, and beside rsync of two mounts.
 
 The SDK and the client (libcurl, cJSON; one request after the other) use the same Azurite, serial paging the same account in a
@@ -24,9 +24,10 @@ from harness import Azurite, LocalAccount, environment, run
 from sides import Build
 from walks import end_by_signal, machine
 
-EXPORT, COUNT, IMPORT, DIFF, SYNC = OPERATIONS = ("export", "count", "import", "diff", "sync")
+EXPORT, FILTER, COUNT, IMPORT, DIFF, SYNC = OPERATIONS = ("export", "filter", "count", "import", "diff", "sync")
 LOCAL, AZURITE, SDK, CLIENT, SERIAL, COPY, RSYNC = ("local", "Azurite", "SDK", "C", "serial", "copy", "rsync")
 PAIRS = (DIFF, SYNC)  # of two tables
+MATCHES_ALL = ("--filter", "RowKey ge ''")  # and bounds no range
 CHANGED_EVERY = 100
 BESIDE, BESIDE_PAIR = {AZURITE: (SDK, CLIENT), LOCAL: (SERIAL,)}, {LOCAL: (COPY, RSYNC)}
 SDK_PROGRAM = pathlib.Path(__file__).with_name("bulk_sdk.js")
@@ -99,12 +100,22 @@ class Bench:
         with open(saved, "wb") as output:
             seconds, said = self._tablefuse(service, latency_ms, EXPORT, f"{account}/bulk", output=output)
         note(EXPORT, seconds, number_of("entities", said), number_of("requests", said))
+        self._measure_filter(service, side, latency_ms)
         seconds, said = self._tablefuse(service, latency_ms, COUNT, f"{account}/bulk")
         note(COUNT, seconds, int(said.split()[1]))  # entities N
         with open(saved, "rb") as stdin:
             words = (IMPORT, "--create", f"{account}/{new_table}")
             seconds, said = self._tablefuse(service, latency_ms, *words, stdin=stdin)
         note(IMPORT, seconds, number_of("stored", said), number_of("requests", said))
+
+    def _measure_filter(self, service, side, latency_ms, *options):
+        """An export of what matches, which is everything."""
+        table = f"{service.source or service.endpoint}/bulk"
+        with open(self.work / "filtered.jsonl", "wb") as output:
+            words = (EXPORT, *MATCHES_ALL, *options, table)
+            seconds, said = self._tablefuse(service, latency_ms, *words, output=output)
+        counts = (number_of("entities", said), number_of("requests", said))
+        self._note(Figures(FILTER, side, latency_ms, *counts, seconds))
 
     def measure_others(self, service, latency_ms):
         sdk_environment = environment(
@@ -121,7 +132,8 @@ class Bench:
                 self._note(Figures(operation, side, latency_ms, **json.loads(done.stdout)))
 
     def measure_serial(self, local, latency_ms):
-        """One page after the other through the same store."""
+        """One page after the other through the same store; with a filter by one request at a time."""
+        self._measure_filter(local, SERIAL, latency_ms, "-o", "parallelism=1")
         counts = sides.use_store(self.build, local.file, "bulk", SERIAL, latency_ms, self._limit_sec)
         assert counts, f"not finished in {self._limit_sec} s"
         seconds = counts.total("bench_milliseconds") / 1000

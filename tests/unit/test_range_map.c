@@ -52,7 +52,7 @@ static void pages_that_touch_do_not_clip_each_other(void **state)
     free_fixture(f);
 }
 
-/* It is of a query with a filter. Each row ends at the least position behind it, a NUL more. */
+/* It is of a query with a filter. Each row ends at the least position behind it. */
 static void a_page_that_covers_nothing_answers_for_its_rows(void **state)
 {
     (void)state;
@@ -60,7 +60,7 @@ static void a_page_that_covers_nothing_answers_for_its_rows(void **state)
     put_texts(f, "a", "z", 1);
     put_texts(f, "c", "c", 2);
     put_keys(f, "d", "c", 3);
-    assert_string_equal(dump(f), "a-q:1 q-q:2 q-r:1 r-r:2 r-z:1 | q-q:3 r-r:3 ");
+    assert_string_equal(dump(f), "a-q:1 q-q\1:2 q\1-r:1 r-r\1:2 r\1-z:1 | q-q\1:3 r-r\1:3 ");
     put_texts(f, "b", "y", 4);
     assert_string_equal(dump(f), "a-b:1 b-y:4 y-z:1 | ");
     assert_int_equal(free_removed(f), 2);

@@ -153,15 +153,3 @@ def test_a_table_that_is_dropped(mounts, table):
     root = filtered(mount, name, OPEN)
     assert os.listdir(root) == ["a", "b", "c"]
     assert outcome(os.listdir, root) in ("ESTALE", "ENOENT")
-
-
-def test_many_partitions(mount, service, make_table):
-    make_table("many")
-    rows = [{"PartitionKey": f"{p:04}", "RowKey": str(r), "Number": r} for p in range(1000) for r in range(2)]
-    assert imported(service, "many", rows).stored == len(rows)
-    root = filtered(mount, "many", "Number eq 1")
-    with mount.counting() as counted:
-        assert len(run("ls", root).stdout.split()) == 1000
-    assert counted.requests() <= 2 * 1.15 + 16 + 512, counted.asked()
-    run("rm", "-r", root)
-    assert export(service, "many").count("\n") == 1000

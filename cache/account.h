@@ -319,9 +319,10 @@ int account_read_keys(struct caller *caller, struct bytes text, enum edit_begin 
 int account_remove_directory(struct account *account, struct caller *caller,
                              const struct directory_path *path);
 /* rmdir of a directory that shows what matches a filter, or of one in it: no directory is removed,
- * no table dropped. The function sends what is queued below. 0; -ENOTEMPTY with the reason: a delete
- * there failed; others as above. It sends nothing for a process that has listed the directory that
- * contains this one (`above`) through the filter: that one is removed next. above NULL: `.filter`.
+ * no table dropped. The function sends what is queued below. 0; -ENOTEMPTY with the reason: a
+ * delete there failed; others as above. It sends nothing for a process that has listed the
+ * directory that contains this one (`above`) through the filter: that one is removed next. above
+ * NULL: `.filter`.
  */
 int account_remove_filtered(struct account *account, struct caller *caller,
                             const struct directory *directory, const struct directory *above);

@@ -88,8 +88,9 @@ struct directory {
  * them. */
 struct directory_path {
     const struct directory *steps;
-    size_t n;     /* at least 1 */
-    bool is_flat; /* it leads through `.flat`, or a filter above the partition: names never change */
+    size_t n; /* at least 1 */
+    bool
+        is_flat; /* it leads through `.flat`, or a filter above the partition: names never change */
     const char *filter; /* of the directory itself, by the path that was used; NULL: none */
 };
 

@@ -155,8 +155,8 @@ void listing_close(struct listing *listing)
 }
 
 /* A listing that has shown nothing yet goes on as it began: after a failure its answers need not be
- * younger than before. One with a filter, which the service would be asked for again, also keeps its
- * end. */
+ * younger than before. One with a filter, which the service would be asked for again, also keeps
+ * its end. */
 static bool is_to_begin(const struct listing *listing, uint64_t cookie)
 {
     const struct batch *batch = &listing->batch;

@@ -79,8 +79,8 @@ bool freshness_has_listed(struct freshness *freshness, uint64_t process,
                           const struct directory *directory);
 
 /* Does the process traverse here? It does if it has listed a larger range that holds this one, not
- * through a filter, and has read there or below within FRESHNESS_KEPT_MS. The largest such range is put into ret_whole
- * (initialized). */
+ * through a filter, and has read there or below within FRESHNESS_KEPT_MS. The largest such range is
+ * put into ret_whole (initialized). */
 bool freshness_traverses(struct freshness *freshness, uint64_t process, const char *table,
                          struct range range, struct owned_range *ret_whole);
 

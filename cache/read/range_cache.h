@@ -18,10 +18,10 @@ struct range_cache;
 int range_cache_create(size_t max_bytes, struct range_cache **ret);
 void range_cache_destroy(struct range_cache *cache); /* takes NULL */
 
-/* Puts what was read: the page answers for page_range(page) in place of everything older; where that
- * is empty, because a query had a filter, for the position of each of its rows. A page
- * with texts replaces texts and keys. A page of keys replaces keys only: older texts stay, because
- * some questions accept their age.
+/* Puts what was read: the page answers for page_range(page) in place of everything older; where
+ * that is empty, because a query had a filter, for the position of each of its rows. A page with
+ * texts replaces texts and keys. A page of keys replaces keys only: older texts stay, because some
+ * questions accept their age.
  *
  * Over the budget, pages are evicted: first the passed ones, then the least recently used. This
  * page stays, and so does a page that another holder references (evicting it frees no memory).

@@ -67,8 +67,8 @@ int directory_handle_create(struct file_system *fs, const struct inode *director
     return r;
 }
 
-/* Has the directory got its key since it was opened (fs/files/settler)? Then it is listed anew. So is
- * one with a filter, whose listing does not begin anew by itself. */
+/* Has the directory got its key since it was opened (fs/files/settler)? Then it is listed anew. So
+ * is one with a filter, whose listing does not begin anew by itself. */
 static int begin_settled(struct directory_handle *handle)
 {
     struct bytes lo = place_directory(&handle->directory->place).range.lo;

@@ -43,7 +43,7 @@ static struct place_text *text_create(const char *table, struct range range, con
     struct bytes parts[] = {{table, table_size}, lo, hi, {filter, filter_size}};
     char *end = text->bytes;
     for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
-        if (parts[i].size > 0)
+        if (parts[i].data) /* NULL: there is none */
             memcpy(end, parts[i].data, parts[i].size);
         end += parts[i].size;
     }

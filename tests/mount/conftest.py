@@ -14,19 +14,44 @@ from harness import EXIT_SEC, Azurite, LocalAccount, Mount, environment, run
 # A test that hangs in the file system cannot be interrupted. The watchdog frees it before pytest-timeout acts.
 WATCHDOG_BEFORE_SEC = 15
 
-# They take the longest. Where files run in parallel, they start first, so that none of them runs alone at the end.
+# They take the longest, the first of them most. Where files run in parallel, they start first and in this order, so that
+# the short ones end together.
 LONGEST = [
     "test_walking.py",
-    "test_readme.py",
-    "test_table_drop.py",
     "test_write_model.py",
-    "test_walks.py",
-    "test_cache.py",
+    "test_readme.py",
+    "test_tools_save.py",
     "test_saving_killed.py",
+    "test_walks.py",
+    "test_table_drop.py",
+    "test_write_conflicts.py",
+    "test_cache.py",
+    "test_secrets.py",
     "test_mirror.py",
-    "test_tools_backup.py",
-    "test_failures.py",
+    "test_levels.py",
+    "test_bench.py",
+    "test_write_keeps_types.py",
+    "test_write_append.py",
+    "test_deleting_random.py",
+    "test_drop.py",
+    "test_long_names.py",
     "test_write_races.py",
+    "test_streams.py",
+    "test_write_random.py",
+    "test_failures.py",
+    "test_tools_backup.py",
+    "test_growing.py",
+    "test_deleting_faults.py",
+    "test_writeback_fails.py",
+    "test_deleting.py",
+    "test_write.py",
+    "test_write_tools.py",
+    "test_write_names_and_dates.py",
+    "test_export_csv.py",
+    "test_export.py",
+    "test_memory.py",
+    "test_waiting.py",
+    "test_nodes.py",
     "test_memory_fails.py",
 ]
 
@@ -52,7 +77,8 @@ def for_sanitizer(name, items):
 def pytest_collection_modifyitems(config, items):
     if sanitizer := config.getoption("--sanitizer"):
         items[:] = for_sanitizer(sanitizer, items)
-    items.sort(key=lambda item: item.path.name not in LONGEST)
+    places = {name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(item.path.name, len(LONGEST)))
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Prefetchers with a filter. The store in memory lets every row match. */
+/* Prefetchers with a filter that every row matches. */
 #include "tests/unit/prefetching.h"
 
 static struct prefetcher *open_range(struct prefetching *setup, struct range range)
@@ -7,7 +7,7 @@ static struct prefetcher *open_range(struct prefetching *setup, struct range ran
     return open_with(setup, &(struct prefetcher_options){.kind = READ_ROWS,
                                                          .table = "t",
                                                          .range = range,
-                                                         .filter = "N gt 0",
+                                                         .filter = "RowKey ge ''",
                                                          .select = "N",
                                                          .is_apart = true});
 }
@@ -95,10 +95,12 @@ static void after_a_failure_it_goes_on(void **state)
         &setup, 4, (struct fetching_options){.faults = "short=50,fail=query:/9:500:InternalError"});
     prefetching_add(&setup, 12, 100);
     struct prefetcher *prefetcher = open_filtered(&setup);
-    size_t rows = 0;
+    size_t rows = 0, failures = 0;
     while ((r = prefetcher_next(prefetcher, prefetching_caller(&setup), true, &item)) != 0) {
-        if (r < 0)
+        if (r < 0) {
+            assert_true(++failures < 1000);
             continue;
+        }
         rows += item.rows.end - item.rows.begin;
         run_finish(&item.rows);
     }

@@ -35,7 +35,7 @@ struct filter_error { /* static texts */
 
 /* `text` is UTF-8 and is copied. -EINVAL: ret_error is set. -ENOMEM. */
 int filter_create(struct bytes text, struct filter **ret, struct filter_error *ret_error);
-void filter_destroy(struct filter *filter); /* takes NULL */
+void filter_destroy(struct filter *filter);           /* takes NULL */
 const char *filter_text(const struct filter *filter); /* as it was given; the filter's */
 
 /* The range outside of which nothing matches. It comes from the comparisons of keys that `and`

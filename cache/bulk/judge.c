@@ -111,9 +111,13 @@ static int choose(const struct judge *judge, struct write *ret,
     if (names->is_select && mode != IMPORT_DELETE && mode != IMPORT_MERGE)
         return refuse("no whole entity (odata.select), which only merge and delete take",
                       ret_refusal);
+    bool is_part = names->is_select && mode == IMPORT_MERGE;
+    if (is_part) /* an entity that is gone meanwhile must not come back with these properties alone
+                  */
+        ret->kind = WRITE_MERGE;
     if (names->has_etag)
         ret->if_match = buffer_bytes(&names->etag);
-    else if (mode == IMPORT_DELETE && judge->options.any_version)
+    else if (is_part || (mode == IMPORT_DELETE && judge->options.any_version))
         ret->if_match = BYTES_LITERAL("*");
     else if (mode == IMPORT_DELETE)
         return refuse("no odata.etag, and delete needs it without --any-version", ret_refusal);

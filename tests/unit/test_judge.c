@@ -96,7 +96,7 @@ static void every_mode(void **state)
         {IMPORT_MERGE, WRITE_UPSERT_MERGE, "{" KEYS "}", "", NONE}, /* makes a missing entity */
         {IMPORT_MERGE, REFUSED, SELECT, "", ""},
         {IMPORT_MERGE, WRITE_MERGE, PART, "W/\"1\"", TEXT},
-        {IMPORT_MERGE, WRITE_UPSERT_MERGE, "{" KEYS ",\"A\":1,\"odata.select\":true}", "", TEXT},
+        {IMPORT_MERGE, WRITE_MERGE, "{" KEYS ",\"A\":1,\"odata.select\":true}", "*", TEXT},
         {IMPORT_REPLACE, REFUSED, PART, "", ""},
         {IMPORT_INSERT, REFUSED, "{" KEYS ",\"A\":1,\"odata.select\":true}", "", ""},
         {IMPORT_DELETE, WRITE_DELETE, PART, "W/\"1\"", ""},

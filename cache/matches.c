@@ -7,6 +7,7 @@ struct matches {
     const struct directory *directory;
     struct filter *filter;
     struct prefetcher *prefetcher; /* NULL: none runs */
+    struct stamp since;            /* the begin of the scan */
     struct buffer at;              /* where the caller asked last */
     struct run rows; /* taken from the prefetcher; the caller has not come behind it */
 };
@@ -58,10 +59,12 @@ static int begin(struct matches *matches, struct caller *caller, struct bytes lo
                                            .filter = matches->filter,
                                            .is_kept = true};
     matches_begin_anew(matches);
+    matches->since = stamp_since(clock_now_ms(matches->source->read->clock));
     return read_ahead_apart(matches->source->read_ahead, caller, &apart, &matches->prefetcher);
 }
 
-/* What is known of the row by now: enum knowledge, or -ENOMEM. */
+/* What is known of the row by now, asked for or changed since the scan began: enum knowledge, or
+ * -ENOMEM. What is older says nothing: another client may have stored it again meanwhile. */
 static int look(const struct matches *matches, const struct page *page, size_t row,
                 struct seen *ret)
 {
@@ -72,7 +75,7 @@ static int look(const struct matches *matches, const struct page *page, size_t r
         return r;
     const struct question question = {.table = matches->directory->table,
                                       .range = {position, buffer_bytes(&behind)},
-                                      .since = stamp_since(INT64_MIN),
+                                      .since = matches->since,
                                       .keys_suffice = are_keys(matches)};
     return overlay_look(matches->source->read->overlay, &question, ret, NULL);
 }
@@ -83,8 +86,12 @@ static int is_current(const struct matches *matches, const struct page *page, si
                       struct seen *ret)
 {
     int r = look(matches, page, row, ret);
-    if (r < 0 || r == KNOWN_NOT)
-        return r < 0 ? r : 1;
+    if (r == KNOWN_NOT) {
+        ret->asked_ms = matches->since.asked_ms;
+        return 1;
+    }
+    if (r < 0)
+        return r;
     if (r == KNOWN_EMPTY)
         return 0;
     const struct run *now = &ret->run;

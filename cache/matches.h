@@ -4,10 +4,12 @@
 /* The rows of a directory that match a filter, in key order, for its listing. The service is asked
  * for all of them, by a scan that runs ahead; what the range cache knows is no answer, because the
  * rows that are known may be few of those that match. What the scan brings goes into the cache: so
- * a row that this mount has changed since is shown as it is by now, if it still matches, and a row
- * that it has deleted is not shown.
+ * a row that this mount has changed since the scan began is shown as it is by now, if it still
+ * matches, and a row that it has deleted since then is not shown. What it knows from before is no
+ * answer: another client may have stored the row again.
  *
- * Of whole partitions it brings keys alone. One thread; blocks for requests. */
+ * Of whole partitions it brings keys alone: there a row that this mount has changed during the scan
+ * is not compared again. One thread; blocks for requests. */
 #include "cache/listing.h"
 #include "cache/read/read_ahead.h"
 

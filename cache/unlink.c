@@ -16,7 +16,8 @@ static int delete_claimed(struct account *account, struct caller *caller, struct
 }
 
 #define NOT_READ_ADVICE "another client has changed the entity, and it could not be read again"
-#define CHANGED_ADVICE  "another client has changed the entity since the filter has shown it"
+#define CHANGED_ADVICE                                                                             \
+    "another program or client has changed the entity since the filter has shown it"
 
 static int end_delete(struct caller *caller, int r, const char *advice)
 {
@@ -123,19 +124,16 @@ static enum delete_decision decide(struct account *account, const struct caller 
 }
 
 /* A process that deletes what a filter has shown takes only what matches. Its kernel looks a name
- * up anew, and may find a version that another client has stored since. What this mount has stored
- * is known to its user. 0 or -errno. */
+ * up anew, and may find a version that another client, or another process of this mount, has stored
+ * since. A process that names an entity without having listed the filter means this entity; what
+ * one that cannot be seen has listed is not known. 0 or -errno. */
 static int check_matches(struct account *account, struct caller *caller, struct address address,
                          struct bytes etag, const struct directory_path *path)
 {
-    struct etag own;
     struct filter_error error;
     _cleanup_(entity_finish) struct entity now = {0};
     _cleanup_(filter_destroyp) struct filter *filter = NULL;
-    if (!path->filter || !has_listed(account, caller, path))
-        return 0;
-    read_versions_find_stored(account->write.versions, address, &own);
-    if (own.size > 0 && bytes_equal(etag_bytes(&own), etag))
+    if (!path->filter || (caller->process != 0 && !has_listed(account, caller, path)))
         return 0;
     int r = account_look(account, address, &now);
     if (r == KNOWN_ROWS && bytes_equal(page_etag(now.page, now.row), etag))
@@ -156,7 +154,7 @@ static int delete_or_queue(struct account *account, struct caller *caller, struc
                            enum delete_decision decision)
 {
     struct write_side *write = &account->write;
-    bool is_exact = path->filter && has_listed(account, caller, path);
+    bool is_exact = path->filter != NULL; /* what a LOOKUP has shown just before */
     int r = decision == DELETE_NOW
                 ? delete_now(account, caller, address, etag, is_exact)
                 : account_queue_delete(account, caller, address, etag,

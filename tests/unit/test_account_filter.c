@@ -242,6 +242,27 @@ static int unlink_match(struct setup *setup, int number, struct bytes etag)
     return r;
 }
 
+/* What this mount has deleted, another client stores again. */
+static void what_it_has_deleted_before_may_be_there_again(void **state)
+{
+    (void)state;
+    struct setup setup;
+    set_up(&setup, (struct setup_options){0});
+    memory_store_add_table(setup.memory, "t");
+    write_rows(&setup, "p", 5);
+    write_rows(&setup, "q", 1);
+    assert_listed(&setup, MATCHES("p"), "00000 00003 ");
+    assert_int_equal(unlink_match(&setup, 0, (struct bytes){0}), 0);
+    assert_int_equal(unlink_match(&setup, 3, (struct bytes){0}), 0);
+    assert_listed(&setup, MATCHES("p"), "");
+    assert_listed(&setup, ALL_MATCHES, "q ");
+    write_rows(&setup, "p", 5);
+    setup.now_ms++;
+    assert_listed(&setup, ALL_MATCHES, "p q ");
+    assert_listed(&setup, MATCHES("p"), "00000 00003 ");
+    tear_down(&setup);
+}
+
 static int remove_filtered(struct setup *setup)
 {
     return account_remove_filtered(setup->account, caller_of(setup), MATCHES("p"), NULL);
@@ -307,8 +328,9 @@ static void a_version_that_was_not_listed_stays(void **state)
     write_row(&setup, "p", 6, "done");
     another_client_writes(&setup, WRITE_DELETE, P_ROW("00009"), "");
     assert_int_equal(unlink_match(&setup, 0, (struct bytes){0}), -EBUSY);
-    assert_string_equal(setup.caller.call.failure.advice,
-                        "another client has changed the entity since the filter has shown it");
+    assert_string_equal(
+        setup.caller.call.failure.advice,
+        "another program or client has changed the entity since the filter has shown it");
     assert_int_equal(unlink_match(&setup, 3, (struct bytes){0}), 0);
     assert_int_equal(unlink_match(&setup, 6, (struct bytes){0}), 0);
     assert_int_equal(unlink_match(&setup, 9, (struct bytes){0}), 0);
@@ -339,6 +361,51 @@ static void a_version_that_does_not_match_stays(void **state)
     assert_int_equal(unlink_match(&setup, 0, (struct bytes){0}), 0);
     assert_int_equal(remove_filtered(&setup), 0);
     tear_down_queue(&setup);
+}
+
+/* Of which another process has stored a version that does not match, and a program that cannot be
+ * seen. */
+static void a_version_of_this_mount_that_does_not_match_stays(void **state)
+{
+    (void)state;
+    const uint64_t processes[] = {RM, 0};
+    for (size_t i = 0; i < ARRAY_SIZE(processes); i++) {
+        struct setup setup;
+        set_up(&setup, (struct setup_options){0});
+        memory_store_add_table(setup.memory, "t");
+        write_rows(&setup, "p", 6);
+        setup.process = processes[i];
+        assert_listed(&setup, MATCHES("p"), "00000 00003 ");
+        setup.process = RM + 1;
+        assert_int_equal(store_text(&setup, EDIT_OVER, P_ROW("00003"), "{\"Status\": \"done\"}"),
+                         0);
+        setup.process = processes[i];
+        assert_int_equal(unlink_match(&setup, 3, (struct bytes){0}), -EBUSY);
+        assert_int_equal(unlink_match(&setup, 0, (struct bytes){0}), 0);
+        assert_int_equal(list(&setup, ROWS_OF("p"), false), 5);
+        tear_down(&setup);
+    }
+}
+
+/* The kernel of a program that cannot be seen has looked it up, and then it was changed. */
+static void an_unseen_program_deletes_what_it_was_shown(void **state)
+{
+    (void)state;
+    struct setup setup;
+    struct etag shown;
+    struct entity found = {0};
+    set_up(&setup, (struct setup_options){0});
+    memory_store_add_table(setup.memory, "t");
+    write_rows(&setup, "p", 3);
+    setup.process = 0;
+    assert_int_equal(
+        account_find(setup.account, caller_of(&setup), address_of(P_ROW("00000")), &found), 0);
+    etag_set(&shown, page_etag(found.page, found.row));
+    entity_finish(&found);
+    write_row(&setup, "p", 0, "open");
+    assert_int_equal(unlink_match(&setup, 0, etag_bytes(&shown)), -EBUSY);
+    assert_int_equal(list(&setup, ROWS_OF("p"), false), 3);
+    tear_down(&setup);
 }
 
 static void texts_that_are_queued_are_compared_by_the_service(void **state)
@@ -387,6 +454,7 @@ int main(void)
         cmocka_unit_test(that_nothing_matches_is_asked_once),
         cmocka_unit_test(of_a_table_it_shows_partitions_with_a_match),
         cmocka_unit_test(pages_may_be_short_or_empty),
+        cmocka_unit_test(what_it_has_deleted_before_may_be_there_again),
         cmocka_unit_test(what_it_has_shown_is_known_and_nothing_else),
         cmocka_unit_test(a_partition_that_it_has_shown_is_there),
         cmocka_unit_test(a_listing_through_a_filter_is_no_traversal),
@@ -395,6 +463,8 @@ int main(void)
         cmocka_unit_test(rmdir_leaves_the_sending_to_that_of_the_directory_above),
         cmocka_unit_test(a_version_that_was_not_listed_stays),
         cmocka_unit_test(a_version_that_does_not_match_stays),
+        cmocka_unit_test(a_version_of_this_mount_that_does_not_match_stays),
+        cmocka_unit_test(an_unseen_program_deletes_what_it_was_shown),
         cmocka_unit_test(texts_that_are_queued_are_compared_by_the_service),
         cmocka_unit_test(a_listing_goes_back_and_fails_as_others_do),
     };

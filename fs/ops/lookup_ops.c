@@ -126,8 +126,13 @@ static int find_and_enter(struct request *request, const struct inode *parent, s
 static int refuse_filter(struct request *request, const struct place *filters, struct bytes name,
                          int error)
 {
-    _cleanup_(buffer_finish) struct buffer text = {.max = FILTER_MAX_BYTES};
+    _cleanup_(buffer_finish) struct buffer text = {.max = FILTER_NAME_MAX_BYTES};
     struct filter_error why;
+    if (error == -ENAMETOOLONG && name.size <= NAME_MAX_BYTES)
+        return call_fail(&request->caller.call, error,
+                         "the filters of the path have more than %zu bytes in all -- use "
+                         "tablefuse export --filter",
+                         FILTER_NAME_MAX_BYTES);
     if (error == -ENAMETOOLONG) {
         (void)request_refuse_name(request, name, error, "a name has at most 255 bytes");
         request->caller.call.failure.advice =

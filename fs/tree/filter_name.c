@@ -36,5 +36,7 @@ int filter_name_append(const char *outer, struct bytes name, struct buffer *ret,
         return r < 0 ? r : buffer_append(ret, buffer_bytes(&own));
     struct bytes text = buffer_bytes(&own);
     (void)buffer_append_format(ret, "(%s) and (%.*s)", outer, (int)text.size, text.data);
+    if (ret->error == -EFBIG)
+        return -ENAMETOOLONG;
     return ret->error < 0 ? ret->error : check(buffer_bytes(ret), ret_error);
 }

@@ -5,9 +5,13 @@
  * and a `#` is written #23. Pure. */
 #include "client/filter.h"
 
+/* Of the text that nested filters make: each directory below has a copy of it. */
+#define FILTER_NAME_MAX_BYTES ((size_t)2048)
+
 /* Appends the filter's text. outer: the filter of the directory that has this one in it; both have
- * to match then; NULL: none. 0; -EINVAL: ret_error says why, by the byte of the name's filter;
- * -ENOMEM. */
+ * to match then; NULL: none. 0; -EINVAL: ret_error says why, by the byte of the name's filter, or
+ * of the joined text where that alone is wrong (nested too deep); -ENAMETOOLONG: the joined text
+ * has more than FILTER_NAME_MAX_BYTES; -ENOMEM. */
 int filter_name_append(const char *outer, struct bytes name, struct buffer *ret,
                        struct filter_error *ret_error);
 

@@ -425,7 +425,7 @@ static int make_filtered(const struct place *parent, enum place_kind kind, const
 
 static int child_filter(const struct place *filters, struct bytes name, struct place *ret)
 {
-    _cleanup_(buffer_finish) struct buffer filter = {.max = FILTER_MAX_BYTES + 1};
+    _cleanup_(buffer_finish) struct buffer filter = {.max = FILTER_NAME_MAX_BYTES};
     struct filter_error error;
     int r = filter_name_append(place_filter(filters), name, &filter, &error);
     if (r < 0)

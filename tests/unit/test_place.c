@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/text/unicode.h"
+#include "fs/tree/filter_name.h"
 #include "fs/tree/place.h"
 #include "tests/unit/unit.h"
 
@@ -351,6 +352,24 @@ static void a_filter_is_a_directory_with_another_listing(void **state)
     static const char *const absent[] = {".filter", "table/.filter/A/N+", "table/.filter/A/.flat",
                                          "table/N+/.filter/A/zlib"};
     assert_absent(DIRECTORY_AUTO, absent, ARRAY_SIZE(absent));
+}
+
+/* All directories below have a copy of the joined text. */
+static void nested_filters_have_an_end(void **state)
+{
+    (void)state;
+    char path[8192] = "table";
+    struct place place;
+    for (int i = 0; i < 9; i++) {
+        size_t size = strlen(path);
+        (void)snprintf(path + size, sizeof(path) - size, "/.filter/A eq '%0200d'", i);
+        assert_int_equal(follow(DIRECTORY_AUTO, path, &place), 0);
+        assert_true(strlen(place_directory(&place).filter) < FILTER_NAME_MAX_BYTES);
+        place_finish(&place);
+    }
+    size_t size = strlen(path);
+    (void)snprintf(path + size, sizeof(path) - size, "/.filter/A eq '%0200d'", 9);
+    assert_int_equal(follow(DIRECTORY_AUTO, path, &place), -ENAMETOOLONG);
 }
 
 static void what_is_below_a_filter_is_what_its_key_says(void **state)
@@ -801,6 +820,7 @@ int main(void)
         cmocka_unit_test(a_prefix_ends_behind_all_that_starts_so),
         cmocka_unit_test(flat_lists_all_partitions),
         cmocka_unit_test(a_filter_is_a_directory_with_another_listing),
+        cmocka_unit_test(nested_filters_have_an_end),
         cmocka_unit_test(what_is_below_a_filter_is_what_its_key_says),
         cmocka_unit_test(directories_of_filters_have_their_own_numbers),
         cmocka_unit_test(a_name_that_is_no_filter_is_refused),

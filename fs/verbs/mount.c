@@ -20,11 +20,13 @@
 #include <fuse_lowlevel.h>
 #include <getopt.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <malloc.h>
 #include <pwd.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/prctl.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #define MOUNT_MS       30000             /* the maximum for `tablefuse mount` */
@@ -434,12 +436,21 @@ static int refuse_path(const char *directory, int error)
                                                           : advice_of(-error));
 }
 
+/* Root may mount there, and then no program works any more. */
+static bool hides_system(const struct mountpoint *place)
+{
+    struct statfs system;
+    return strcmp(place->path, "/") == 0 ||
+           (fstatfs(place->root, &system) == 0 &&
+            (system.f_type == PROC_SUPER_MAGIC || system.f_type == SYSFS_MAGIC));
+}
+
 /* Refuses a directory that the kernel or fusermount3 would refuse, or whose content must not be
  * hidden by a mount. */
 static int check_directory(const char *directory, const struct mountpoint *place)
 {
     struct stat status;
-    if (strcmp(place->path, "/") == 0)
+    if (hides_system(place))
         return refuse_directory(directory, "the mount would hide the whole system",
                                 "choose another directory: `mkdir -p ~/tables`");
     if (mountpoint_is_inside(place->path))

@@ -164,10 +164,12 @@ def test_directories_that_cannot_be(mounts, service):
     assert said == "cannot mount at local:account.tf: No such file or directory -- SOURCE stands before DIR"
     file.touch()
     assert refused(mount, service.source, file) == f"cannot mount at {file}: it is not a directory -- create one: `mkdir -p DIR`"
-    said = refused(mount, service.source, "/")
-    assert said == (
-        "cannot mount at /: the mount would hide the whole system -- choose another directory: `mkdir -p ~/tables`"
-    )
+    for system in ("/", "/proc/fs"):
+        said = refused(mount, service.source, system)
+        assert said == (
+            f"cannot mount at {system}: the mount would hide the whole system"
+            " -- choose another directory: `mkdir -p ~/tables`"
+        )
 
 
 def test_a_long_path_of_blanks(mounts, service):

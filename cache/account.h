@@ -339,9 +339,9 @@ int account_find_table_now(struct account *account, struct caller *caller, const
  * depend on the number of rows. Rows of different moments may follow each other. What is queued in
  * this account is not shown.
  *
- * The sink ends the export by an answer other than 0,
- * which is the result. A sink that takes its time costs the caller no deadline. A directory without
- * rows is 0 as well. -ENOENT: no such table. */
+ * The sink ends the export by an answer other than 0, which is the result. A sink that takes its
+ * time costs the caller no deadline. A directory without rows is 0 as well. -ENOENT: no such
+ * table. */
 typedef int rows_sink(void *context, const struct run *rows);
 int account_export(struct account *account, struct caller *caller,
                    const struct directory *directory, const struct row_choice *choice,

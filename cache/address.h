@@ -79,7 +79,8 @@ struct directory {
      * positions from "p NUL" on. For a prefix the positions that start with it: range.lo is the
      * prefix (of RowKeys: "p NUL" and the prefix), range.hi the least position after them. */
     struct range range;
-    /* The service's $filter, for listings alone: they show what matches. NULL: they show all. */
+    /* The service's $filter: listings show what matches, the first child is the first one that
+     * matches, and a process that has listed the directory has listed that. NULL: all. */
     const char *filter;
 };
 

@@ -2,9 +2,8 @@
 #ifndef FS_SAY_H
 #define FS_SAY_H
 /* Messages on standard error and standard output. They may hold text of others, which is made
- * printable (client/text/printable.h), so nothing else in fs/ writes there but fs/command.c and
- * fs/exit_codes.c, whose text is their own. A message is written at once, so that threads do not
- * mix lines. Any thread. */
+ * printable (client/text/printable.h), so nothing else in fs/ writes there but fs/command.c, whose
+ * text is its own. A message is written at once, so that threads do not mix lines. Any thread. */
 #include <stdarg.h>
 #include <stdio.h>
 

@@ -168,7 +168,7 @@ def draw_glance(session):
     for words in (
         "A table is a directory, and so is a partition.",
         "An entity is a JSON file: PartitionKey/RowKey.json",
-        "What a program writes is stored before the write returns.",
+        "By default, the write that completes an entity stores it.",
     ):
         drawn.append(text(8, y, words, "#767676", 14))
         y += 22

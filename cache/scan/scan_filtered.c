@@ -101,7 +101,7 @@ static int make_askable(struct filtered_scan *self, struct chunk *chunk)
 static bool ask_names(struct filtered_scan *self, int idle, struct scan_request *ret)
 {
     int free = NAMES_IDLE - (int)MIN(self->names_asked, NAMES_IDLE);
-    if (self->stage != STAGE_NAMES || !scan_ask(self->names, MIN(idle, free), ret))
+    if (self->stage != STAGE_NAMES || free == 0 || !scan_ask(self->names, MIN(idle, free), ret))
         return false;
     self->names_asked++;
     ret->id = id_of_names(ret->id);

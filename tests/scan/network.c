@@ -323,6 +323,14 @@ static void send_all(struct network *self)
     }
 }
 
+static void count_names(struct network *self)
+{
+    size_t names = 0;
+    for (size_t i = 0; i < self->out; i++)
+        names += self->sent[i].request.is_of_names;
+    self->figures.names_out = MAX(self->figures.names_out, names);
+}
+
 /* True: its end. */
 static bool take_all(struct network *self)
 {
@@ -348,6 +356,7 @@ static int run(struct network *self)
     size_t most = 1000 + 100 * self->rows->count;
     while (!take_all(self)) {
         send_all(self);
+        count_names(self);
         int r = count_held(self);
         if (r < 0)
             return r;

@@ -36,6 +36,7 @@ struct network_figures {
     size_t requests, empties;     /* answered; of these without a row */
     size_t given_back;            /* not counted as requests */
     size_t speculative;           /* of the requests */
+    size_t names_out;             /* requests for names in flight at once, at most */
     size_t round_trips;           /* until the end */
     size_t first_item;            /* the round trip that brought it; 0: there was none */
     size_t items, taken_rows;     /* handed out */

@@ -99,6 +99,20 @@ static void parallel_costs_little_more_than_serial(void **state)
     }
 }
 
+static void four_requests_for_names_are_in_flight_at_most(void **state)
+{
+    (void)state;
+    const struct network_options options = {.slots = 16, .matches = 10, .looks = 1000};
+    static const unsigned partitions[] = {512, 2000, 5000};
+    for (size_t i = 0; i < ARRAY_SIZE(partitions); i++) {
+        struct rows rows;
+        fill_partitions(&rows, partitions[i], 40);
+        struct network_figures figures = run(&rows, scan_filtered_create, &options, RANGE_ALL);
+        assert_int_equal(figures.names_out, 4);
+        rows_finish(&rows);
+    }
+}
+
 /* The names are not sought: there is nothing left, or nothing to split. */
 static void what_one_query_answers_is_one_request(void **state)
 {
@@ -134,6 +148,7 @@ int main(void)
         cmocka_unit_test(every_match_comes_once_and_in_order),
         cmocka_unit_test(also_while_rows_come_and_go),
         cmocka_unit_test(parallel_costs_little_more_than_serial),
+        cmocka_unit_test(four_requests_for_names_are_in_flight_at_most),
         cmocka_unit_test(what_one_query_answers_is_one_request),
         cmocka_unit_test(a_partition_is_read_page_after_page),
     };

@@ -44,6 +44,15 @@ static bool may_mount(void)
            data[CAP_TO_INDEX(CAP_SYS_ADMIN)].effective & CAP_TO_MASK(CAP_SYS_ADMIN);
 }
 
+/* As fusermount3 reads it: a comment may end each line. */
+static bool is_allowing(struct bytes line)
+{
+    const char *comment = memchr(line.data, '#', line.size);
+    if (comment)
+        line.size = (size_t)(comment - line.data);
+    return bytes_equal(bytes_trim(line), BYTES_LITERAL("user_allow_other"));
+}
+
 /* fusermount3 refuses allow_other without this line. What cannot be read it may judge itself. */
 static bool is_allow_other_allowed(void)
 {
@@ -54,7 +63,7 @@ static bool is_allow_other_allowed(void)
     if (!file)
         return errno != ENOENT;
     while (!is_found && getline(&line, &room, file) > 0)
-        is_found = bytes_equal(bytes_trim(bytes_of(line)), BYTES_LITERAL("user_allow_other"));
+        is_found = is_allowing(bytes_of(line));
     (void)fclose(file);
     return is_found;
 }

@@ -257,7 +257,7 @@ def test_allow_other_gives_access_by_the_modes(script):
         as {USER} ls "$WORK/mnt/table"
         as {USER} "$WORK/tablefuse" unmount "$WORK/mnt"
     """,
-        fuse_conf="user_allow_other\n",
+        fuse_conf="# user_allow_other\nuser_allow_other   # for all users\n",
     )
     assert done.stdout.splitlines() == [
         "r.json",

@@ -402,7 +402,8 @@ static int parse(struct import_command *command, const struct verb *verb, int ar
         return verb_refuse(verb, "--delimiter and --infer need --format=csv");
     int code = opened_account_take_operands(&command->opened, argc, argv, "PARTITION",
                                             &command->source, &command->path);
-    if (code == 0 && is_file(command->source))
+    /* the name of an account has neither */
+    if (code == 0 && strpbrk(command->source, "./") && is_file(command->source))
         code = refuse_file(verb, command->source);
     if (code == 0 && strchr(command->path, '/') && is_file(command->path))
         code = refuse_file(verb, command->path);

@@ -10,8 +10,8 @@ import pytest
 
 import samples
 from expected import entities_of, utf16_order
-from harness import ABANDONED, BOTH_SERVICES, COMMAND_SEC, EXIT_SEC, MOUNTING, NOT_FOUND, TABLEFUSE, USAGE
-from harness import run
+from harness import ABANDONED, BOTH_SERVICES, COMMAND_SEC, EXIT_SEC, MOUNTING, NETWORK, NOT_FOUND, TABLEFUSE, USAGE
+from harness import environment, run
 from importing import command, imported, lines_of, row, rows_of
 from test_export import export, refused, source, tablefuse, untyped
 
@@ -350,6 +350,14 @@ def test_inputs_that_fail(account, tmp_path):
     assert full.code == MOUNTING and full.lines[-1] == "cannot write /dev/full: No space left on device"
     missing = imported(account, "dates", "17\n", f"--refused={tmp_path}/no/file")
     assert missing.code == MOUNTING and "No such file or directory" in missing.lines[-1]
+
+
+def test_an_account_may_have_the_name_of_a_file(tmp_path):
+    """It is one word, so the file is none that another program would take: the account is asked, here through no proxy."""
+    (tmp_path / "someaccount").touch()
+    env = environment(AZURE_STORAGE_KEY="AAAA", https_proxy="http://127.0.0.1:1")
+    done = run(TABLEFUSE, "import", "someaccount", "-o", "table=words,timeout=1", check=False, cwd=tmp_path, env=env)
+    assert done.returncode == NETWORK and "account someaccount at https://someaccount.table" in done.stderr
 
 
 @pytest.mark.asan

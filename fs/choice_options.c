@@ -15,7 +15,8 @@ int choice_options_take_filter(struct filter **filter, const struct verb *verb, 
                  : 0;
 }
 
-int choice_options_take_select(const char **select, const struct verb *verb, const char *text)
+int choice_options_take_select(const char **select, bool *has_timestamp, const struct verb *verb,
+                               const char *text)
 {
     struct entity_select names;
     const char *problem;
@@ -24,5 +25,6 @@ int choice_options_take_select(const char **select, const struct verb *verb, con
         return verb_refuse(verb, "--select: byte %zu: %s -- names of properties, for example A,B",
                            at, problem);
     *select = text;
+    *has_timestamp = entity_select_has(&names, BYTES_LITERAL("Timestamp"));
     return 0;
 }

@@ -9,7 +9,10 @@ struct verb;
 
 /* --filter; *filter is NULL before, and the caller's afterwards. */
 int choice_options_take_filter(struct filter **filter, const struct verb *verb, const char *text);
-/* --select; *select is a view of the text afterwards. */
-int choice_options_take_select(const char **select, const struct verb *verb, const char *text);
+/* --select; *select is a view of the text afterwards, and has_timestamp tells if it names
+ * Timestamp.
+ */
+int choice_options_take_select(const char **select, bool *has_timestamp, const struct verb *verb,
+                               const char *text);
 
 #endif

@@ -9,13 +9,16 @@ static int compare_names(const void *left, const void *right)
     return bytes_compare(*a, *b);
 }
 
-/* The problem with the name at the begin of the rest of a list; NULL: none. */
-static const char *check_name(struct bytes rest, size_t size)
+/* The problem with the name at the begin of the rest of a list, and where it lies in the rest;
+ * NULL: none. */
+static const char *check_name(struct bytes rest, size_t size, size_t *ret_at)
 {
+    *ret_at = 0;
     if (size == 0)
         return "the name of a property must come here";
     if (edm_name_is_too_long(bytes_first(rest, size)))
         return "a name that is longer than any property's";
+    *ret_at = size;
     if (size < rest.size && rest.data[size] != ',')
         return "not a part of a property's name";
     return NULL;
@@ -26,12 +29,13 @@ int entity_select_init(struct entity_select *select, struct bytes list, const ch
 {
     struct bytes rest = list;
     for (select->count = 0;; select->count++) {
-        size_t size = edm_name_size(rest);
-        const char *problem = select->count == ENTITY_SELECT_MAX_NAMES ? "more than 255 names"
-                                                                       : check_name(rest, size);
+        size_t size = edm_name_size(rest), at = 0;
+        const char *problem = select->count == ENTITY_SELECT_MAX_NAMES
+                                  ? "more than 255 names"
+                                  : check_name(rest, size, &at);
         if (problem) {
             *ret_problem = problem;
-            *ret_at = list.size - rest.size;
+            *ret_at = list.size - rest.size + at;
             return -EINVAL;
         }
         select->names[select->count] = bytes_first(rest, size);
@@ -42,6 +46,11 @@ int entity_select_init(struct entity_select *select, struct bytes list, const ch
     select->count++;
     qsort(select->names, select->count, sizeof(select->names[0]), compare_names);
     return 0;
+}
+
+bool entity_select_has(const struct entity_select *select, struct bytes name)
+{
+    return bsearch(&name, select->names, select->count, sizeof(select->names[0]), compare_names);
 }
 
 /* Names and properties are in the same order, so names before the property are not needed again. */

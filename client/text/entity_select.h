@@ -18,6 +18,9 @@ struct entity_select {                           /* immutable after its init, an
 int entity_select_init(struct entity_select *select, struct bytes list, const char **ret_problem,
                        size_t *ret_at);
 
+/* Is it one of the names? */
+bool entity_select_has(const struct entity_select *select, struct bytes name);
+
 /* Appends the canonical text with the selected properties. -EPROTO: `text` is not canonical.
  * -EFBIG, -ENOMEM. After an error ret holds a part of the result. */
 int entity_select_append(const struct entity_select *select, struct bytes text, struct buffer *ret);

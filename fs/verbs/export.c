@@ -14,7 +14,7 @@ struct export
 {
     struct opened_account opened;
     const char *source, *path, *file; /* path "": the table; file NULL: standard output */
-    bool keys_only, has_etag, has_timestamp, resumes, is_quiet;
+    bool keys_only, has_etag, has_timestamp, selects_timestamp, resumes, is_quiet;
     struct filter *filter; /* NULL: all entities */
     const char *select;    /* NULL: all properties */
     struct csv_options format;
@@ -297,7 +297,8 @@ static int take_option(struct export *export, int option)
     case FILTER:
         return choice_options_take_filter(&export->filter, export->opened.verb, optarg);
     case SELECT:
-        return choice_options_take_select(&export->select, export->opened.verb, optarg);
+        return choice_options_take_select(&export->select, &export->selects_timestamp,
+                                          export->opened.verb, optarg);
     case KEYS:
         export->keys_only = true;
         return 0;
@@ -383,6 +384,9 @@ static int parse(struct export *export, const struct verb *verb, int argc, char 
         return verb_refuse(verb, "--resume needs --output FILE");
     if (export->keys_only && export->select)
         return verb_refuse(verb, "--select names properties, and --keys writes none");
+    if (export->selects_timestamp && !export->has_timestamp)
+        return verb_refuse(verb, "--select: Timestamp is no property that it writes -- give "
+                                 "--timestamp");
     int code = prepare_csv(export);
     return code != 0 ? code
                      : opened_account_take_operands(&export->opened, argc, argv, "DIRECTORY",

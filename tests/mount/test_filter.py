@@ -278,7 +278,8 @@ def test_options_that_contradict_each_other(account):
     for arguments, says in (
         (["--filter", "N eq 1", "--filter", "N eq 2"], "two --filter: write both as one, (FIRST) and (SECOND)"),
         (["--keys", "--select", "N"], "--select names properties, and --keys writes none"),
-        (["--select", "a b"], "--select: byte 0: not a part of a property's name -- names of properties, for example A,B"),
+        (["--select", "a b"], "--select: byte 1: not a part of a property's name -- names of properties, for example A,B"),
+        (["--select", "N,Timestamp"], "--select: Timestamp is no property that it writes -- give --timestamp"),
         (["--select", "A,,B"], "--select: byte 2: the name of a property must come here -- names of properties, for example A,B"),
         (["--select", ""], "--select: byte 0: the name of a property must come here -- names of properties, for example A,B"),
     ):

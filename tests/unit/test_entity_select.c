@@ -56,6 +56,20 @@ static void a_text_without_keys_has_none_afterwards(void **state)
     buffer_finish(&out);
 }
 
+static void a_list_has_its_names(void **state)
+{
+    (void)state;
+    struct entity_select select;
+    const char *problem;
+    size_t at;
+    assert_int_equal(entity_select_init(&select, B("b,Timestamp,a"), &problem, &at), 0);
+    assert_true(entity_select_has(&select, B("a")));
+    assert_true(entity_select_has(&select, B("Timestamp")));
+    assert_false(entity_select_has(&select, B("timestamp")));
+    assert_false(entity_select_has(&select, B("Time")));
+    assert_false(entity_select_has(&select, B("")));
+}
+
 static void assert_refused(struct bytes list, const char *expected, size_t expected_at)
 {
     struct entity_select select;
@@ -78,11 +92,12 @@ static void what_is_no_list_of_names_is_refused(void **state)
     assert_refused(B("*"), none, 0);
     assert_refused(B("a, b"), none, 2);
     assert_refused(B("a,1b"), none, 2);
-    assert_refused(B("a\0"), other, 0);
-    assert_refused(B("a b"), other, 0);
-    assert_refused(B("a,odata.etag"), other, 2);
+    assert_refused(B("a\0"), other, 1);
+    assert_refused(B("a b"), other, 1);
+    assert_refused(B("Size X"), other, 4);
+    assert_refused(B("a,odata.etag"), other, 7);
     assert_refused(B("\xC3"), none, 0);
-    assert_refused(B("b,a\xC3"), other, 2);
+    assert_refused(B("b,a\xC3"), other, 3);
 }
 
 static void lists_and_names_have_a_maximum(void **state)
@@ -134,6 +149,7 @@ int main(void)
         cmocka_unit_test(what_is_named_stays),
         cmocka_unit_test(keys_stay_whether_named_or_not),
         cmocka_unit_test(a_text_without_keys_has_none_afterwards),
+        cmocka_unit_test(a_list_has_its_names),
         cmocka_unit_test(what_is_no_list_of_names_is_refused),
         cmocka_unit_test(lists_and_names_have_a_maximum),
         cmocka_unit_test(errors_are_reported),

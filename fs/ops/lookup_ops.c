@@ -136,7 +136,8 @@ static int refuse_filter(struct request *request, const struct place *filters, s
     if (error == -ENAMETOOLONG) {
         (void)request_refuse_name(request, name, error, "a name has at most 255 bytes");
         request->caller.call.failure.advice =
-            "divide the filter: .filter/A/.filter/B shows what matches A and B";
+            "divide the filter: .filter/A/.filter/B shows what matches both; for `or` use "
+            "`tablefuse export --filter`";
         return error;
     }
     int r = filter_name_append(place_directory(filters).filter, name, &text, &why);

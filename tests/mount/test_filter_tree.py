@@ -134,6 +134,15 @@ def test_a_filter_that_the_service_refuses(mounts, table):
     assert (failure["operation"], failure["error"], failure["code"]) == ("readdir", "EINVAL", "InvalidInput")
 
 
+def test_a_filter_that_is_too_long_for_a_name(mount, table):
+    name = table()
+    assert outcome(os.stat, filtered(mount, name, "A eq 1 or " * 26)) == "ENAMETOOLONG"
+    (failure,) = failures(mount)
+    assert failure["advice"] == (
+        "divide the filter: .filter/A/.filter/B shows what matches both; for `or` use `tablefuse export --filter`"
+    )
+
+
 def test_a_version_that_was_not_listed_stays(mounts, table, stored):
     name = table()
     mount = mounts(faults=f"changed=delete:1:1,only={name}")

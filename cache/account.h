@@ -166,9 +166,9 @@ void account_use_path(struct account *account, const struct caller *caller,
  * etag the entity was not stored when it was shown: the version that is there by now is deleted at
  * once; -ENOENT: there is none.
  *
- * A process that has listed the directory through a filter (path->filter) deletes what that has
- * shown: -EBUSY if another client has changed the entity since, unless it still matches and was
- * looked up anew.
+ * Through a filter (path->filter) the version that was shown is deleted, or none: -EBUSY if another
+ * one is there. For a process that has listed the directory through the filter, or that cannot be
+ * seen, -EBUSY as well if the version does not match the filter.
  *
  * Or the delete is queued (delete_policy.h), and sent in a batch later: 0. Then another version
  * that is there stays, because no user saw it; but what this mount stored before counts as shown.

@@ -90,8 +90,8 @@ struct directory {
 struct directory_path {
     const struct directory *steps;
     size_t n; /* at least 1 */
-    bool
-        is_flat; /* it leads through `.flat`, or a filter above the partition: names never change */
+    /* It leads through `.flat`, or through a filter above the partition: its names never change. */
+    bool is_flat;
     const char *filter; /* of the directory itself, by the path that was used; NULL: none */
 };
 

@@ -4,7 +4,6 @@
 #include "fs/credential_file.h"
 #include "fs/near_name.h"
 
-#include <ctype.h>
 #include <unistd.h>
 
 #define OPTION_FILE "the file that " CREDENTIAL_FILE_OPTION " names"
@@ -56,6 +55,13 @@ static int make_absolute(const char *path, struct call *call, char **ret)
     return call_fail(call, -ENOMEM, "out of memory");
 }
 
+static char lower(char c)
+{
+    if (c >= 'A' && c <= 'Z')
+        return (char)(c - 'A' + 'a');
+    return c;
+}
+
 const char *service_settings_meant(const char *source)
 {
     static const struct {
@@ -70,7 +76,7 @@ const char *service_settings_meant(const char *source)
     if (size == 0 || size >= sizeof(word) || strncmp(source + size, "://", 3) == 0)
         return NULL;
     for (size_t i = 0; i < size; i++)
-        word[i] = (char)tolower((unsigned char)source[i]);
+        word[i] = lower(source[i]);
     for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
         struct near_name near = near_name_of((struct bytes){word, size});
         near_name_try(&near, bytes_of(words[i].word));

@@ -10,8 +10,9 @@
 #define GREP   1 /* a process */
 #define SHELL  2
 
-#define ACCOUNT     ((struct directory){.kind = DIRECTORY_TABLES, .range = RANGE_ALL})
-#define TABLE(name) ((struct directory){.kind = DIRECTORY_FLAT, .table = name, .range = RANGE_ALL})
+#define ACCOUNT ((struct directory){.kind = DIRECTORY_TABLES, .range = RANGE_ALL})
+#define TABLE(name)                                                                                \
+    ((struct directory){.kind = DIRECTORY_FLAT, .table = (name), .range = RANGE_ALL})
 /* Of the literal: its NULs count. */
 #define PARTITION(key)                                                                             \
     ((struct directory){.kind = DIRECTORY_ENTITIES,                                                \

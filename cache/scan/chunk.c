@@ -44,6 +44,15 @@ void chunk_destroy(struct chunk *chunk)
     free(chunk);
 }
 
+void chunk_list_finish(struct chunk_list *list)
+{
+    struct chunk *chunk;
+    while ((chunk = TAILQ_FIRST(list))) {
+        TAILQ_REMOVE(list, chunk, link);
+        chunk_destroy(chunk);
+    }
+}
+
 static struct range remainder_of(const struct chunk *chunk)
 {
     return (struct range){buffer_bytes(&chunk->cursor), buffer_bytes(&chunk->end)};

@@ -50,7 +50,8 @@ struct chunk {
 TAILQ_HEAD(chunk_list, chunk);
 
 int chunk_create(struct range range, struct chunk **ret);
-void chunk_destroy(struct chunk *chunk); /* takes NULL; not on a list */
+void chunk_destroy(struct chunk *chunk);         /* takes NULL; not on a list */
+void chunk_list_finish(struct chunk_list *list); /* destroys its chunks */
 
 /* Appends the end of the first piece of [cursor, end) that one query can ask for; that is `end`
  * itself if one query can ask for all of it. */
@@ -65,7 +66,8 @@ int chunk_ask(struct chunk *chunk, struct range *ret_range);
  * chunk_give_back. `ret_run`: the rows that are the chunk's, a view. */
 int chunk_tell(struct chunk *chunk, struct answer *answer, struct run *ret_run);
 void chunk_give_back(struct chunk *chunk); /* ASKED -> READY, without its token */
-/* The same, but the token stays: with a filter it alone tells how far pages without rows came. */
+/* The same, but the token stays. With a filter, only the token says how far a page without rows
+ * reached. */
 void chunk_give_back_with_token(struct chunk *chunk);
 bool chunk_take(struct chunk *chunk, struct run *ret); /* the next rows; false: none wait */
 /* Both are DONE, and `next` begins where the chunk ends: its range and rows become the chunk's. */

@@ -289,11 +289,7 @@ static void filtered_set_window(struct scan *scan, size_t window_bytes)
 static void filtered_destroy(struct scan *scan)
 {
     struct filtered_scan *self = (struct filtered_scan *)scan;
-    struct chunk *chunk;
-    while ((chunk = TAILQ_FIRST(&self->chunks))) {
-        TAILQ_REMOVE(&self->chunks, chunk, link);
-        chunk_destroy(chunk);
-    }
+    chunk_list_finish(&self->chunks);
     scan_destroy(self->names);
     for (size_t i = 0; i < BORDERS_MAX; i++)
         buffer_finish(&self->borders[i]);

@@ -386,11 +386,7 @@ static void rows_set_window(struct scan *scan, size_t window_bytes)
 static void rows_destroy(struct scan *scan)
 {
     struct row_scan *self = (struct row_scan *)scan;
-    struct chunk *chunk;
-    while ((chunk = first_chunk(self))) {
-        TAILQ_REMOVE(&self->chunks, chunk, link);
-        chunk_destroy(chunk);
-    }
+    chunk_list_finish(&self->chunks);
     row_splitter_finish(&self->splitter);
     buffer_finish(&self->previous);
     buffer_finish(&self->point);

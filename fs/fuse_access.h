@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 /* EXIT_MOUNTING, after one line that says what is missing and how to get it. What only libfuse or
- * fusermount3 find out they tell later. */
+ * fusermount3 can check is reported when the mount fails. */
 int fuse_access_check(bool allows_others);
 /* What to do when the mount itself has failed: static text. */
 const char *fuse_access_advice(void);

@@ -85,7 +85,7 @@ def test_a_watch_sees_what_this_mount_changes_in_a_directory(mounts, begin, tmp_
         assert write(directory / f"{name}.json", '{"A": 1}') == ""
     watch = begin("node", tmp_path / "watch.js", directory, directory / "watched.json")
     assert watch.stdout.readline() == "ready\n"
-    # nothing tells when watchFile has looked for the first time, and a change before that is none
+    # watchFile reports nothing of its first stat, and it cannot see a change before that
     for n in itertools.count(1000):
         assert write(others / "recipes/p/watched.json", f'{{"A": {n}}}') == ""
         if is_readable(watch.stdout, 1):

@@ -22,9 +22,9 @@ struct network_options {
     int speculation_percent; /* of the speculative ones alone: given back before it is sent */
     bool is_shuffled;        /* answers come in any order */
     bool is_of_keys;         /* scan_level, scan_partitions */
-    /* Of scan_filtered: so many of 1000 rows match, and a query that has looked at `looks` rows
-     * ends its page, with or without rows. 0: no filter; no such end. */
-    int matches, looks;
+    int matches; /* of scan_filtered: the number of rows in 1000 that match; 0: no filter */
+    int looks;   /* of scan_filtered: a query that has compared this number of rows ends its page,
+                    even without a match; 0: no limit */
     /* called in each round trip, before its answers are made; NULL: nothing changes */
     void (*change)(void *context, struct rows *rows, uint64_t *seed);
     /* called for each item; the engine's views are valid, the run is finished afterwards */

@@ -2,9 +2,9 @@
 /* An account that cannot be made leaves no file behind, and no other file is removed. */
 #include "client/local/local_file.h"
 #include "tests/unit/local_account.h"
+#include "tests/unit/own_mounts.h"
 
 #include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
@@ -43,9 +43,9 @@ static int create_on_small_disks(const char *path)
 {
     char folder[4200], size[64];
     (void)snprintf(folder, sizeof(folder), "%.*s", (int)(strrchr(path, '/') - path), path);
-    /* mounts made in the child end with it; 77: this user may not mount */
-    if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
-        return 77;
+    int entered = enter_own_mounts();
+    if (entered != 0)
+        return entered;
     for (int pages = 1; pages < MAX_PAGES; pages++) {
         (void)snprintf(size, sizeof(size), "size=%d", pages * PAGE_BYTES);
         if (mount("none", folder, "tmpfs", 0, size) < 0)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/local/local_schema.h"
 #include "tests/unit/local_account.h"
+#include "tests/unit/own_mounts.h"
 
 #include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
@@ -171,14 +171,6 @@ static void a_read_only_file_is_read(void **state)
     write_file(path, "", 0);
     give_to_nobody(path, 0400);
     assert_int_equal(wait_for_child(start_child(read_as_nobody, path)), 2); /* nothing in it */
-}
-
-/* Mounts made in the child end with it. 77: this user may not mount. */
-static int enter_own_mounts(void)
-{
-    if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
-        return 77;
-    return 0;
 }
 
 static int read_on_read_only_mount(const char *path)

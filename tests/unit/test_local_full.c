@@ -2,9 +2,9 @@
 /* An account on a full disk, of which the WAL takes a part. In a child, whose mounts end with it.
  */
 #include "tests/unit/local_account.h"
+#include "tests/unit/own_mounts.h"
 
 #include <fcntl.h>
-#include <sched.h>
 #include <sys/mount.h>
 
 #define ROWS       1000
@@ -23,10 +23,8 @@ static int mount_disk(const char *path, unsigned long flags, const char *size)
 /* 0; 77: this user may not mount. */
 static int enter_disk(const char *path, const char *size)
 {
-    return unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
-                   mount_disk(path, 0, size) < 0
-               ? 77
-               : 0;
+    int r = enter_own_mounts();
+    return r == 0 && mount_disk(path, 0, size) < 0 ? 77 : r;
 }
 
 static int enter_small_disk(const char *path)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/files/lost_and_found.h"
 #include "tests/unit/failing_memory.h"
+#include "tests/unit/own_mounts.h"
 #include "tests/unit/threads.h"
 
 #include <dirent.h>
 #include <fcntl.h>
 #include <ftw.h>
 #include <limits.h>
-#include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
@@ -541,8 +541,10 @@ static int find_on_a_read_only_file_system(void)
     struct lost_and_found *lost = NULL;
     struct buffer why;
     const struct state_places places = {path_of("state"), NULL, NULL, path_of("system")};
-    if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
-        mount("state", "state", NULL, MS_BIND, NULL) < 0 ||
+    int r = enter_own_mounts();
+    if (r != 0)
+        return r;
+    if (mount("state", "state", NULL, MS_BIND, NULL) < 0 ||
         mount(NULL, "state", NULL, MS_BIND | MS_REMOUNT | MS_RDONLY, NULL) < 0)
         return 77;
     buffer_init(&why, WHY_MAX);

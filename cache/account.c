@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "cache/account_parts.h"
-#include "cache/write/pending_hold.h"
-#include "client/text/entity_text.h"
+#include "cache/core.h"
+#include "cache/queue/pending_hold.h"
+#include "client/entity/entity_text.h"
 #include "client/text/metrics.h"
 
 /* Of a table that another client has dropped, this mount's own directories go, too. */

@@ -11,10 +11,10 @@
 #include "cache/bulk/judge.h"
 #include "cache/bulk/row_stream.h"
 #include "cache/bulk/sync.h"
+#include "cache/change/write_rule.h"
 #include "cache/failure_log.h"
-#include "cache/listing.h"
-#include "cache/write/pending_texts.h"
-#include "cache/write/write_rule.h"
+#include "cache/list/listing.h"
+#include "cache/queue/pending_texts.h"
 
 struct account;
 struct table_store;
@@ -41,7 +41,7 @@ struct account_options {
     size_t cache_bytes;        /* the maximum of the cache */
     int parallelism;           /* the maximum of scan requests in flight */
     int fanout;                /* a level with more partitions shows their prefixes; 0: by the
-                                  level's first rows (cache/read/fanout.h) */
+                                  level's first rows (cache/ahead/fanout.h) */
     bool is_read_only;         /* every change is -EROFS before anything else */
     bool overwrites_conflicts; /* a store never has a precondition: the last writer wins */
     bool is_write_back;        /* texts are queued, too: account_store */
@@ -84,7 +84,7 @@ int account_send_texts(struct account *account, struct caller *caller,
 int account_list(struct account *account, const struct directory *directory, struct listing **ret);
 
 /* Room in memory for the text of a file that is open for writing, within pending_bytes:
- * cache/write/pending_room.h. A text of `own` bytes gets `more`: 0; or -ENOSPC, -EINTR, -ETIMEDOUT
+ * cache/queue/pending_room.h. A text of `own` bytes gets `more`: 0; or -ENOSPC, -EINTR, -ETIMEDOUT
  * and others with the reason. It waits as a change that is queued does. */
 int account_reserve(struct account *account, struct caller *caller, size_t own, size_t more);
 /* It needs `after` bytes in place of `before`. Never waits. */
@@ -156,7 +156,7 @@ void account_opened(struct account *account, const struct caller *caller, struct
 /* The process uses a directory by this path: looks it or a name in it up, makes it, lists it, opens
  * or creates a file in it. Sends nothing; what is no partition's is not noted. Afterwards a delete
  * by this process in the same partition, but by another path, is -EBUSY
- * (cache/write/path_aliases.h): account_unlink, and account_rename to another partition. */
+ * (cache/who/path_aliases.h): account_unlink, and account_rename to another partition. */
 void account_use_path(struct account *account, const struct caller *caller,
                       const struct directory_path *path);
 
@@ -261,15 +261,16 @@ int account_rename(struct account *account, struct caller *caller, const struct 
  *
  * A partition or a prefix of partitions becomes a local directory, and so do those of the path that
  * contain it: it is there in this mount alone until it is removed
- * (cache/write/local_directories.h). -EEXIST; -EINVAL, -ENAMETOOLONG: no key begins so; -ENOENT: no
- * such table. What a lookup has just found is not requested again.
+ * (cache/known/local_directories.h). -EEXIST; -EINVAL, -ENAMETOOLONG: no key begins so; -ENOENT:
+ * no such table. What a lookup has just found is not requested again.
  *
  * The process counts as one that has listed the new directory: for 30 s no name in it is requested
  * for the process. */
 int account_make_directory(struct account *account, struct caller *caller,
                            const struct directory_path *path);
-/* account_make_directory can make a partition of an unsettled key (client/position.h), too. The
- * service is not asked about it: it is empty, and nothing can be stored in it before it is settled.
+/* account_make_directory can make a partition of an unsettled key (client/base/position.h), too.
+ * The service is not asked about it: it is empty, and nothing can be stored in it before it is
+ * settled.
  *
  * Settles it: the local directory is that of the key from then on, if that is not local already. */
 int account_settle(struct account *account, const struct settlement *settlement); /* 0, -ENOMEM */

@@ -3,8 +3,8 @@
 #define CACHE_ADDRESS_H
 /* The entity or directory that a path stands for, in terms of keys. fs/tree/place makes these
  * values from file names; cache/ knows no file names. */
-#include "client/map.h"
-#include "client/position.h"
+#include "client/base/map.h"
+#include "client/base/position.h"
 
 struct address { /* an entity's */
     const char *table;

@@ -2,12 +2,12 @@
 #ifndef CACHE_CALLER_H
 #define CACHE_CALLER_H
 /* The process that an operation works for, and how long the operation may take. A value on the
- * handler's stack, filled by fs/request; one thread. */
-#include "client/call.h"
+ * handler's stack, filled by fs/kernel/request; one thread. */
+#include "client/store/call.h"
 
 struct caller {
     struct call call;
-    uint64_t process;    /* struct process.number of fs/process_id.h; 0: not known */
+    uint64_t process;    /* struct process.number of fs/base/process_id.h; 0: not known */
     int64_t patience_ms; /* after each answered page the deadline is this far away again */
     int64_t end_ms;      /* the deadline is never put off beyond it; 0: no end */
     int64_t valid_ms;    /* out: how long the kernel may keep the answer, also -ENOENT */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/failure_log.h"
-#include "client/locked.h"
+#include "client/base/locked.h"
 
 #include <pthread.h>
 

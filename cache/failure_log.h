@@ -12,8 +12,8 @@
  *   have a record, and the last of these counts the others.
  * The sink gets each of them but those of an outage. Any thread; one leaf mutex, which is not held
  * while the sink is called. */
-#include "client/bytes.h"
-#include "client/call.h"
+#include "client/base/bytes.h"
+#include "client/store/call.h"
 
 #define FAILURE_LOG_SIZE    100
 #define FAILURE_LOG_ALIKE   10

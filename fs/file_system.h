@@ -4,13 +4,13 @@
 /* The state of a mount: the user data of the FUSE session. fs/verbs/mount fills it before the
  * session runs. Afterwards only the atomics change; each part that has state has its own lock. */
 #include "cache/account.h"
-#include "client/lane.h"
-#include "fs/files/control_dir.h"
-#include "fs/files/locks.h"
-#include "fs/files/scratch_opens.h"
-#include "fs/files/text_sink.h"
-#include "fs/log.h"
-#include "fs/process_id.h"
+#include "client/base/lane.h"
+#include "fs/base/log.h"
+#include "fs/base/process_id.h"
+#include "fs/scratch/scratch_opens.h"
+#include "fs/text/control_dir.h"
+#include "fs/text/locks.h"
+#include "fs/text/text_sink.h"
 #include "fs/tree/attributes.h"
 #include "fs/tree/failed_lookups.h"
 #include "fs/tree/inode.h"
@@ -19,10 +19,10 @@
 
 struct fuse_session;
 
-struct waiting { /* callers that may be waiting for the service; see fs/request.h */
+struct waiting { /* callers that may be waiting for the service; see fs/kernel/request.h */
     _Atomic int all;
     /* of them those of each table, of each user, and of each user about each table; by lanes as of
-     * client/lane.h */
+     * client/base/lane.h */
     _Atomic int of_table[LANES], of_user[LANES], of_both[LANES];
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "fs/command.h"
+#include "fs/verbs/command.h"
 
 #include <stddef.h>
 

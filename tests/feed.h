@@ -2,7 +2,7 @@
 #ifndef TESTS_FEED_H
 #define TESTS_FEED_H
 /* Feeds a source of objects, in unit tests and fuzzers. */
-#include "client/text/object_source.h"
+#include "client/entity/object_source.h"
 
 /* r: of object_source_next, which is not 0. */
 typedef void feed_taker(void *context, const struct stream_object *object, int r);

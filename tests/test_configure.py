@@ -59,7 +59,7 @@ class ConfigureTest(unittest.TestCase):
         self.assertIn("tablefuse needs a machine of 64 bits", done.stdout)
         machine = run("cc", "-print-multiarch").stdout.strip()
         includes = [f"-I{self.stub}", f"-I/usr/include/{machine}"]
-        header = f"-include{self.source}/client/base.h"
+        header = f"-include{self.source}/client/base/base.h"
         done = run("cc", "-m32", "-D_GNU_SOURCE", *includes, header, "-fsyntax-only", "-xc", "/dev/null")
         self.assertEqual(done.stderr.count("static assertion failed"), 2, done.stderr)
 

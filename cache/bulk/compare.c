@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/bulk/compare.h"
-#include "client/text/entity_compare.h"
+#include "client/entity/entity_compare.h"
 
 #include <assert.h>
 

@@ -10,7 +10,7 @@
  * Entities are equal if entity_text_equal says so: by properties, types and values, not by
  * Timestamp and ETag. A key is PAIR_UNREADABLE if one side has a bad row of it (page.h), or if the
  * texts differ and one of them is not canonical. */
-#include "client/page.h"
+#include "client/store/page.h"
 
 enum compare_side { COMPARE_FROM, COMPARE_TO, COMPARE_SIDES };
 

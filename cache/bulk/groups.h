@@ -16,7 +16,7 @@
  * for another change, the largest group is taken of those whose partition has nothing out. So input
  * that is sorted by partition needs a batch for 100 rows, and input in any order as few as the room
  * allows. Example: rows of 1,000 bytes in random order over 20,000 partitions go four a batch. */
-#include "client/table_store.h"
+#include "client/store/table_store.h"
 
 #define GROUPS_BATCH_MAX 100
 #define GROUPS_BYTES     ((size_t)40 << 20) /* of what waits in an import; see constants.md */

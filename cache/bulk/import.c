@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "cache/account_parts.h"
-#include "cache/read/request_slot.h"
-#include "client/condition.h"
-#include "client/thread.h"
+#include "cache/ahead/request_slot.h"
+#include "cache/core.h"
+#include "client/base/condition.h"
+#include "client/base/thread.h"
 
 #include <assert.h>
 #include <sys/queue.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/bulk/judge.h"
-#include "client/text/entity_check.h"
-#include "client/text/entity_lines.h"
-#include "client/text/entity_names.h"
+#include "client/entity/entity_check.h"
+#include "client/entity/entity_lines.h"
+#include "client/entity/entity_names.h"
 
 #define ETAG_MAX_BYTES 127 /* of struct write_result */
 

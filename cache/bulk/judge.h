@@ -15,9 +15,9 @@
  * replace and insert would remove the other properties. Merge takes none of the keys alone: it
  * would change nothing but the version. What entity_names.h
  * and entity_input.h refuse is refused, of a delete what entity_check.h says of keys. */
-#include "client/table_store.h"
-#include "client/text/entity_input.h"
-#include "client/text/object_source.h"
+#include "client/entity/entity_input.h"
+#include "client/entity/object_source.h"
+#include "client/store/table_store.h"
 
 enum import_mode { IMPORT_REPLACE, IMPORT_MERGE, IMPORT_INSERT, IMPORT_DELETE };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cache/account_parts.h"
+#include "cache/core.h"
 
 struct row_stream {
     const struct clock *clock;

@@ -5,7 +5,7 @@
  * account_stream_rows of cache/account.h begins one. It reads ahead while its caller is elsewhere.
  * One thread uses it. */
 #include "cache/caller.h"
-#include "client/page.h"
+#include "client/store/page.h"
 
 struct filter;
 

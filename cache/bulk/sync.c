@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/bulk/sync.h"
-#include "cache/account_parts.h"
+#include "cache/core.h"
 
 #define WAIT_MS       50
 #define ROUNDS        5                 /* of reading again what was changed meanwhile */

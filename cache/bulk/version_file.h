@@ -3,7 +3,7 @@
 #define CACHE_BULK_VERSION_FILE_H
 /* Versions of entities, positions with their ETags, that wait in a file: first all are added, in
  * ascending order, then all are read, in the same order. One thread. */
-#include "client/position.h"
+#include "client/base/position.h"
 
 struct version_file;
 int version_file_create(int fd, struct version_file **ret); /* takes fd, also on failure */

@@ -10,7 +10,7 @@
  * its query may show rows behind "m"; they are ignored, since the chunk behind reads them. Where
  * one query can ask for exactly [cursor, end), the chunk changes to that query, so that its pages
  * hold no foreign rows. */
-#include "client/table_store.h"
+#include "client/store/table_store.h"
 
 #include <sys/queue.h>
 

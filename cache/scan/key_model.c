@@ -11,8 +11,8 @@
  * come in order and most of the range between was not read yet. Example: after "10", "11" and "30",
  * the first byte "2" weighs as much as "1" or "3". */
 #include "cache/scan/key_model.h"
-#include "client/position.h"
-#include "client/text/unicode.h"
+#include "client/base/position.h"
+#include "client/base/unicode.h"
 
 #define PLACES    64   /* contexts by index; bytes behind them use the other contexts */
 #define TAILS     4096 /* contexts by hash; collisions only add noise */

@@ -8,7 +8,7 @@
  * Example: after "0001", "0500", "1000", ... "9000" each digit is as likely as the others at the
  * first byte, so "5" has the place 0.5, and a cut at 0.5 is the key "5". A cut halfway between the
  * bytes 0 and 255 would be "\x7f", with all keys before it. The letters are the bytes of CESU-8. */
-#include "client/bytes.h"
+#include "client/base/bytes.h"
 
 struct key_model;
 

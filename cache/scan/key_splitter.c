@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/scan/key_splitter.h"
-#include "client/text/unicode.h"
+#include "client/base/unicode.h"
 
 /* Each constant names a figure that gets worse without it, or with another value: a scan of keys of
  * a shape of tests/scan, requests/round trips. */

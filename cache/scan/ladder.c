@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/scan/ladder.h"
-#include "client/position.h"
-#include "client/text/unicode.h"
+#include "client/base/position.h"
+#include "client/base/unicode.h"
 
 /* Unexpected bytes that all keys of a page may share by chance. 0: "cjk", in a window of 128 pages:
  * 1,153/76 -> 1,085/697; 8: "small": 7/5 -> 14/5. */

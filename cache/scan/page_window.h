@@ -3,7 +3,7 @@
 #define CACHE_SCAN_PAGE_WINDOW_H
 /* Page window: how many pages of a scan may wait to be taken or be in flight. The limit is in
  * bytes; a page in flight counts as much as the mean page so far. Pure; one thread. */
-#include "client/page.h"
+#include "client/store/page.h"
 
 #define PAGE_WINDOW_UNBOUNDED 1e9 /* pages */
 

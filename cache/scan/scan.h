@@ -10,7 +10,7 @@
  *   }
  *
  * Answers may come in any order; items come in key order. */
-#include "client/table_store.h"
+#include "client/store/table_store.h"
 
 struct scan {
     const struct scan_ops *ops;

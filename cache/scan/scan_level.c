@@ -19,7 +19,7 @@
  *
  * A prefix that ends in half a surrogate pair is not shown, since the pairs start with it, too. */
 #include "cache/scan/key_splitter.h"
-#include "client/text/unicode.h"
+#include "client/base/unicode.h"
 
 /* UNKNOWN -> PARTITIONS, if all gaps are known and there are at most `fanout` partitions
  * UNKNOWN -> MANY -> CHILDREN, if more are known; then, if their shared beginning is

@@ -8,10 +8,10 @@
  * chunk is, into pieces so short that all slots find work in half of the window. A page far ahead
  * is asked for only if the window has room for everything that is expected before it. Where that
  * estimate was wrong, the farthest pages are dropped, and asked for again when it is their turn. */
-#include "cache/scan/row_splitter.h"
-#include "cache/scan/speculation.h"
 #include "cache/scan/page_window.h"
+#include "cache/scan/row_splitter.h"
 #include "cache/scan/scan.h"
+#include "cache/scan/speculation.h"
 
 #define REACH_MAX 2000.0 /* pages; unlimited: "package", 32 slots: 1,252/44, 1,287/51 */
 /* Pages. A series has a short page at the end of many partitions. That is waste, but must not make

@@ -4,7 +4,7 @@
 /* Speculation: what the guesses of a scan of rows have cost, and so how coarse the next ones are.
  * A guess is a request for a piece that begins where keys are only expected. It costs a request if
  * the piece is empty, and a part of one if the piece ends within its page. Pure; one thread. */
-#include "client/base.h"
+#include "client/base/base.h"
 
 struct speculation {
     size_t good;    /* answers with rows */

@@ -3,14 +3,14 @@
 #include "client/azure/batch.h"
 #include "client/azure/entity_answer.h"
 #include "client/azure/etag.h"
-#include "client/azure/http_header.h"
-#include "client/azure/request_url.h"
 #include "client/azure/service.h"
 #include "client/azure/table_answer.h"
-#include "client/azure/uuid.h"
 #include "client/azure/write_request.h"
+#include "client/base/unicode.h"
+#include "client/http/http_header.h"
+#include "client/http/request_url.h"
+#include "client/http/uuid.h"
 #include "client/text/table_name.h"
-#include "client/text/unicode.h"
 
 #define TOKEN_MAX_BYTES ((size_t)64 << 10)
 #define GET_MAX_PAGES                                                                              \

@@ -6,8 +6,8 @@
  * entity with a lone surrogate in a key can be inserted and read, but not changed, because a URL
  * cannot contain it (-EINVAL). Create it after the last fork and after http_global_init. */
 #include "client/azure/service.h"
-#include "client/clock.h"
-#include "client/table_store.h"
+#include "client/base/clock.h"
+#include "client/store/table_store.h"
 
 int azure_store_create(const struct service_options *options, const struct clock *clock,
                        struct table_store **ret);

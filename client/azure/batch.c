@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/azure/batch.h"
 #include "client/azure/etag.h"
-#include "client/azure/http_header.h"
-#include "client/azure/request_url.h"
 #include "client/azure/write_request.h"
+#include "client/http/http_header.h"
+#include "client/http/request_url.h"
 
 #include <assert.h>
 #include <limits.h>

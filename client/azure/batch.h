@@ -5,7 +5,7 @@
  * one request; and the parser of its answer, which is untrusted input. Pure, any thread.
  * https://learn.microsoft.com/rest/api/storageservices/performing-entity-group-transactions */
 #include "client/azure/service_error.h"
-#include "client/table_store.h"
+#include "client/store/table_store.h"
 
 #define BATCH_MAX_WRITES 100
 /* Of a body, at most, beside its parts, where the id is a UUID. */

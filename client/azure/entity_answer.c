@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/azure/entity_answer.h"
 #include "client/azure/service_error.h"
-#include "client/text/entity_text.h"
+#include "client/entity/entity_text.h"
 #include "client/text/json_string.h"
 
 struct answer_reader {

@@ -7,8 +7,8 @@
  * Errors of both functions, the reason in call->failure: -EPROTO: not a body of the service, or an
  * entity without readable keys, or with U+0000 in one; -EFBIG: larger than a page; -ENOMEM. After a
  * failure the builder may hold some of the rows. */
-#include "client/call.h"
-#include "client/page.h"
+#include "client/store/call.h"
+#include "client/store/page.h"
 
 /* `{"odata.metadata":..., "value":[{...}, ...]}`. Rows outside `range` are dropped and
  * counted in ret_dropped: the service's filter may have been wider than the range. keys_only: rows

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/azure/entity_wire.h"
-#include "client/position.h"
-#include "client/text/entity_lines.h"
-#include "client/text/unicode.h"
+#include "client/base/position.h"
+#include "client/base/unicode.h"
+#include "client/entity/entity_lines.h"
 
 #define ESCAPE_BYTES ((size_t)6) /* of \u2028 */
 

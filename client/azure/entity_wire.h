@@ -7,7 +7,7 @@
  *
  * Compact, in UTF-8, on one line, because Azurite finds the JSON in a batch's body with a regular
  * expression. U+2028 and U+2029 are escaped: that expression takes them for ends of lines. */
-#include "client/bytes.h"
+#include "client/base/bytes.h"
 
 /* The keys are taken from the position, not from the text; a lone surrogate in them is escaped.
  * -EINVAL: the text is not canonical, or the position is not well-formed; the buffer's errors. */

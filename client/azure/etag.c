@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/azure/etag.h"
-#include "client/azure/http_header.h"
+#include "client/http/http_header.h"
 #include "client/text/edm_datetime.h"
 
 #define TIME_MAX_BYTES 40 /* of a DateTime with its colons percent-encoded */

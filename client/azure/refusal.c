@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/azure/refusal.h"
-#include "client/azure/http_date.h"
-#include "client/clock.h"
+#include "client/base/clock.h"
+#include "client/http/http_date.h"
 
 #include <strings.h>
 

@@ -6,9 +6,9 @@
  * with a SAS token stands in its text. Pure, any thread. Fields of a token:
  * https://learn.microsoft.com/rest/api/storageservices/create-account-sas and create-service-sas.
  */
-#include "client/azure/credential.h"
-#include "client/azure/token_claims.h"
-#include "client/call.h"
+#include "client/identity/credential.h"
+#include "client/identity/token_claims.h"
+#include "client/store/call.h"
 
 struct refused_request {
     const struct credential *credential; /* NULL: a token of Microsoft Entra ID */

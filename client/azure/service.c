@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/azure/service.h"
-#include "client/azure/http_date.h"
-#include "client/azure/http_header.h"
 #include "client/azure/refusal.h"
-#include "client/azure/request_url.h"
-#include "client/azure/uuid.h"
+#include "client/http/http_date.h"
+#include "client/http/http_header.h"
+#include "client/http/request_url.h"
+#include "client/http/uuid.h"
 
 #define HEADERS_MAX_BYTES ((size_t)2 << 10) /* beside the request's own and Authorization */
 #define SERVICE_VERSION   "2020-12-06"

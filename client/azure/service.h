@@ -5,11 +5,11 @@
  * or the token. No retries; but a request whose token, key or SAS was refused is sent once more
  * with another one, if there is one. Any thread. Create it after the last fork and after
  * http_global_init. */
-#include "client/azure/connection.h"
-#include "client/azure/credential_source.h"
-#include "client/azure/http.h"
 #include "client/azure/service_error.h"
-#include "client/azure/token_source.h"
+#include "client/http/http.h"
+#include "client/identity/connection.h"
+#include "client/identity/credential_source.h"
+#include "client/identity/token_source.h"
 
 #define SERVICE_REQUEST_MAX_BYTES ((size_t)4 << 20) /* of a request's body: the service's limit */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/azure/service_error.h"
-#include "client/azure/http_date.h"
-#include "client/clock.h"
+#include "client/base/clock.h"
+#include "client/http/http_date.h"
 #include "client/text/small_json.h"
 
 #include <limits.h>

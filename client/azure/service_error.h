@@ -5,8 +5,8 @@
  * thread.
  * Codes: https://learn.microsoft.com/rest/api/storageservices/table-service-error-codes and
  * common-rest-api-error-codes. */
-#include "client/bytes.h"
-#include "client/call.h"
+#include "client/base/bytes.h"
+#include "client/store/call.h"
 
 struct service_answer { /* values of absent headers are empty */
     int status;

@@ -2,7 +2,7 @@
 #ifndef CLIENT_AZURE_TABLE_ANSWER_H
 #define CLIENT_AZURE_TABLE_ANSWER_H
 /* The service's list of tables: {"value":[{"TableName":"..."}, ...]}. Pure, any thread. */
-#include "client/table_store.h"
+#include "client/store/table_store.h"
 
 /* Appends the names, also those that no table should have; of `only`, if it is given, that one
  * alone in exactly this spelling: the service compares without regard to case. -EPROTO: no such

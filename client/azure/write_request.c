@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/azure/write_request.h"
 #include "client/azure/entity_wire.h"
-#include "client/azure/http_header.h"
-#include "client/azure/request_url.h"
+#include "client/http/http_header.h"
+#include "client/http/request_url.h"
 
 #define REQUEST_BYTES ((size_t)160) /* of a request, at most, beside what comes from its write */
 

@@ -4,7 +4,7 @@
 /* The method, path, headers and body of one write, sent alone or as a part of a batch. A replace or
  * merge without If-Match is an upsert. Pure, any thread.
  * https://learn.microsoft.com/rest/api/storageservices/operations-on-entities */
-#include "client/table_store.h"
+#include "client/store/table_store.h"
 
 const char *write_request_method(enum write_kind kind);
 /* The letters of a SAS token's sp= that it needs. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/local/local_batch.h"
-#include "client/text/timestamp_etag.h"
+#include "client/entity/entity_check.h"
+#include "client/entity/entity_merge.h"
 #include "client/local/local_failure.h"
 #include "client/local/local_rows.h"
 #include "client/local/local_text.h"
-#include "client/text/entity_check.h"
-#include "client/text/entity_merge.h"
+#include "client/text/timestamp_etag.h"
 
 #define TEXT_MAX_BYTES ((size_t)8 << 20) /* the text of an entity of 1 MiB is shorter */
 

@@ -3,7 +3,7 @@
 #define CLIENT_LOCAL_LOCAL_BATCH_H
 /* Writes entities by the service's rules; a batch is written all or none. Any thread. */
 #include "client/local/local_writer.h"
-#include "client/table_store.h"
+#include "client/store/table_store.h"
 
 extern const struct table_store_limits local_batch_limits;
 

@@ -7,7 +7,7 @@
  * a line says where the rest of a table could not be read. It changes nothing. Other processes may
  * read and write: but for SQLite's check, which reads one version of the file, it reads 1,000 rows
  * at a time. One thread. */
-#include "client/call.h"
+#include "client/store/call.h"
 
 #include <inttypes.h>
 

@@ -4,7 +4,7 @@
 /* The checksum that each row of an account's file carries: CRC-32 over its other columns, each in a
  * form from which it could be read back: an integer as 8 bytes, the lowest first; a text or blob as
  * its size, an integer, and its bytes; NULL as nothing. It finds damage, not forgery. Pure. */
-#include "client/bytes.h"
+#include "client/base/bytes.h"
 
 #include <sqlite3.h>
 

@@ -9,8 +9,8 @@
  *
  * This process must not close another descriptor of the file: by POSIX's rule for fcntl that would
  * release the locks that SQLite holds on it. */
-#include "client/bytes.h"
-#include "client/call.h"
+#include "client/base/bytes.h"
+#include "client/store/call.h"
 
 #include <sqlite3.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/local/local_failure.h"
-#include "client/position.h"
+#include "client/base/position.h"
+#include "client/base/unicode.h"
 #include "client/text/table_name.h"
-#include "client/text/unicode.h"
 
 #include <sqlite3.h>
 #include <stdarg.h>

@@ -3,8 +3,8 @@
 #define CLIENT_LOCAL_LOCAL_FAILURE_H
 /* The reasons of failures: those of the service, with its codes and texts, and those that only a
  * file can have. Pure, except for the clock. */
-#include "client/bytes.h"
-#include "client/call.h"
+#include "client/base/bytes.h"
+#include "client/store/call.h"
 
 enum local_refusal {
     REFUSED_TABLE_NOT_FOUND,

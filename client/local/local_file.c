@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/local/local_file.h"
-#include "client/bytes.h"
+#include "client/base/bytes.h"
 #include "client/local/local_schema.h"
 
 #include <fcntl.h>

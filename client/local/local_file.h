@@ -3,7 +3,7 @@
 #define CLIENT_LOCAL_LOCAL_FILE_H
 /* Finds and creates an account's file without opening it: closing it would release the locks that
  * SQLite holds on it in this process. Any thread. */
-#include "client/call.h"
+#include "client/store/call.h"
 
 /* The file's absolute path without links and dots, on the heap. With may_create a missing file is
  * created empty, with mode 0600, which SQLite also gives to its -wal and -shm. -EISDIR; -EINVAL:

@@ -5,7 +5,7 @@
  * them is replaced, moved or deleted, SQLite goes on with the old one and mixes the content of two
  * files, or serves what other processes no longer see. If -shm, which is mapped, becomes shorter,
  * reading it kills the process. Any thread; takes no lock. */
-#include "client/call.h"
+#include "client/store/call.h"
 
 struct local_files;
 /* The files that are there now; call it when they are open. -ENOMEM; -errno: FILE cannot be read.

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/local/local_query.h"
-#include "client/filter.h"
-#include "client/text/timestamp_etag.h"
+#include "client/entity/entity_select.h"
+#include "client/filter/filter.h"
 #include "client/local/local_failure.h"
 #include "client/local/local_rows.h"
-#include "client/text/entity_select.h"
+#include "client/text/timestamp_etag.h"
 
 #define PAGE_TEXT_BYTES     ((size_t)4 << 20)
 #define LOOKED_AT_ROWS      10000 /* rows that a filter may test for one page */

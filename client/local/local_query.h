@@ -6,7 +6,7 @@
  * rows; a token then says where the next page begins. One thread; local_connection_serve has set
  * the call. */
 #include "client/local/local_connection.h"
-#include "client/table_store.h"
+#include "client/store/table_store.h"
 
 /* As `query` and `get` of table_store_ops. */
 int local_query_rows(struct local_connection *connection, const struct clock *clock,

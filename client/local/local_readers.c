@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/local/local_readers.h"
+#include "client/base/monitor.h"
 #include "client/local/local_failure.h"
-#include "client/monitor.h"
 
 #include <sys/queue.h>
 

@@ -11,8 +11,8 @@
  * that cannot be written to has no checksums: there only the form of rows is checked.
  *
  * One thread, within one transaction of the connection, whose call has the reasons. */
+#include "client/base/position.h"
 #include "client/local/local_connection.h"
-#include "client/position.h"
 #include "client/text/table_name.h"
 
 struct local_table {

@@ -4,8 +4,8 @@
 /* A table store in one SQLite file: an account without a service, with the service's rules. Many
  * threads and processes may use one file at once. An acknowledged change survives a kill of the
  * process and a power cut. Create it after the last fork. */
-#include "client/clock.h"
-#include "client/table_store.h"
+#include "client/base/clock.h"
+#include "client/store/table_store.h"
 
 /* With may_create a missing file is created with mode 0600, which its -wal and -shm get, too, and
  * an empty one becomes an account; if that fails, a file that was missing is missing again. Then a

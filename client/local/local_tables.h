@@ -6,7 +6,7 @@
  * https://learn.microsoft.com/rest/api/storageservices/understanding-the-table-service-data-model
  * One thread; local_connection_serve has set the call. It is listed within a transaction. */
 #include "client/local/local_writer.h"
-#include "client/table_store.h"
+#include "client/store/table_store.h"
 
 /* As the operations of table_store_ops. */
 int local_tables_list(struct local_connection *connection, const char *only,

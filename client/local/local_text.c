@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/local/local_text.h"
-#include "client/position.h"
-#include "client/text/entity_lines.h"
-#include "client/text/entity_merge.h"
+#include "client/base/position.h"
+#include "client/base/unicode.h"
+#include "client/entity/entity_lines.h"
+#include "client/entity/entity_merge.h"
 #include "client/text/json_string.h"
-#include "client/text/unicode.h"
 
 #define KEYS_MAX_BYTES ((size_t)16 << 10)
 

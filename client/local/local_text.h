@@ -2,7 +2,7 @@
 #ifndef CLIENT_LOCAL_LOCAL_TEXT_H
 #define CLIENT_LOCAL_LOCAL_TEXT_H
 /* The text that is stored: with both keys, which the text of a write may lack. Pure. */
-#include "client/bytes.h"
+#include "client/base/bytes.h"
 
 /* If `text` has the keys, ret is `text` itself. Else the keys of `position` and the text are
  * appended to `whole`, and ret is a view of it. Both were checked (entity_check.h). -ENOMEM,

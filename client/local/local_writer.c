@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/local/local_writer.h"
-#include "client/text/timestamp_etag.h"
+#include "client/base/monitor.h"
 #include "client/local/local_checksum.h"
 #include "client/local/local_failure.h"
-#include "client/monitor.h"
+#include "client/text/timestamp_etag.h"
 
 #define TOGETHER_MAX 64 /* changes in a transaction */
 #define SWEPT_ROWS                                                                                 \

@@ -4,7 +4,7 @@
 /* Decoding of base64 as the service writes it: the alphabet with + and /, padded with = to groups
  * of four. Strict: blanks, line ends and the URL alphabet (- and _) are refused. The unused bits of
  * the last digit may be set, as the service accepts them: "AB==" is the byte of "AA==". Pure. */
-#include "client/bytes.h"
+#include "client/base/bytes.h"
 
 /* How many bytes `base64` decodes to; false: it is not base64. Empty text decodes to no bytes. */
 bool base64_decoded_size(struct bytes base64, size_t *ret);

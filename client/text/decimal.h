@@ -3,7 +3,7 @@
 #define CLIENT_TEXT_DECIMAL_H
 /* Decimal numbers as text. Nothing is rounded: all digits stay, but zeros that mean nothing go, and
  * numbers of the same digits and exponent get one spelling. Pure. */
-#include "client/bytes.h"
+#include "client/base/bytes.h"
 
 struct decimal { /* the value is 0.DIGITS times 10 to the power of `point` */
     bool is_negative;

@@ -2,7 +2,7 @@
 #ifndef CLIENT_TEXT_DIGEST_H
 #define CLIENT_TEXT_DIGEST_H
 /* SHA-256, for the file names of keys that are too long for one, and for inode numbers. Pure. */
-#include "client/bytes.h"
+#include "client/base/bytes.h"
 
 #define DIGEST_SIZE 32
 

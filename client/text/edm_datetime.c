@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/text/edm_datetime.h"
-#include "client/clock.h"
+#include "client/base/clock.h"
 
 /* A page has a thousand times, and gmtime_r and timegm take a lock. Here dates are days since 1
  * March of the year 0, and years begin in March, so that the leap day is the last one of a year:

@@ -2,7 +2,7 @@
 #ifndef CLIENT_TEXT_EDM_DATETIME_H
 #define CLIENT_TEXT_EDM_DATETIME_H
 /* Times of the service: its DateTimes, Timestamps, and the times in ETags and SAS tokens. Ticks of
- * 100 ns since 1970 (client/clock.h), in the years 1601 to 9999 of UTC. Pure.
+ * 100 ns since 1970 (client/base/clock.h), in the years 1601 to 9999 of UTC. Pure.
  *
  *     2008-07-10               midnight UTC
  *     2008-07-10Z              so Azurite answers the form above
@@ -11,7 +11,7 @@
  *     2008-07-10T04:25+01:00   an offset, up to 14:00 in both directions: 03:25 UTC
  *
  * https://learn.microsoft.com/rest/api/storageservices/formatting-datetime-values */
-#include "client/bytes.h"
+#include "client/base/bytes.h"
 
 /* Strict: false for anything else, such as 31 June or the second 60, and outside of the years. */
 bool edm_datetime_parse(struct bytes text, int64_t *ret);

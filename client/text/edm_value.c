@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/text/edm_value.h"
+#include "client/base/unicode.h"
 #include "client/text/base64.h"
 #include "client/text/decimal.h"
 #include "client/text/edm_datetime.h"
 #include "client/text/json_string.h"
-#include "client/text/unicode.h"
 
 #include <math.h>
 #include <strings.h>

@@ -12,7 +12,7 @@
  * For a text in pieces, feed everything received so far, and read until JSON_NEED_MORE or JSON_END.
  * An error is found at the first byte after which no continuation can be JSON, independent of the
  * pieces. */
-#include "client/bytes.h"
+#include "client/base/bytes.h"
 
 #define JSON_MAX_DEPTH 32
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/text/json_string.h"
-#include "client/text/unicode.h"
+#include "client/base/unicode.h"
 
 /* The one-letter escapes, and their characters. */
 static const char letters[] = "\"\\/bfnrt", characters[] = "\"\\/\b\f\n\r\t";

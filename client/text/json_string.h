@@ -6,7 +6,7 @@
  * short form if there is one, else \u00xx), and for lone surrogates (\udxxx), which UTF-8 cannot
  * contain. DEL, U+0080 to U+009F and `/` are not escaped. Pure. Input is the text of a JSON_NAME or
  * JSON_STRING token, so it is known to be well-formed. */
-#include "client/bytes.h"
+#include "client/base/bytes.h"
 
 /* Decodes the first character: a pair of surrogates is one character, a lone surrogate is one, too.
  * Returns its length in bytes; 0: the text is empty. */

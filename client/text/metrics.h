@@ -2,7 +2,7 @@
 #ifndef CLIENT_TEXT_METRICS_H
 #define CLIENT_TEXT_METRICS_H
 /* Counters as text, in Prometheus's exposition format. Pure. */
-#include "client/bytes.h"
+#include "client/base/bytes.h"
 
 int metrics_append_head(struct buffer *ret, const char *metric, const char *type, const char *help);
 /* name="value", escaped. One value that is no UTF-8 makes the whole text unreadable: it must be

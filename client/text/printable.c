@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/text/printable.h"
-#include "client/text/unicode.h"
+#include "client/base/unicode.h"
 
 static bool is_printable(uint32_t character)
 {

@@ -9,7 +9,7 @@
  * A `?` takes the place of each control character (C0, DEL, C1), of each mark of direction (U+061C,
  * U+200E and F, U+202A to E, U+2066 to 9), of the separators of lines and paragraphs (U+2028 and
  * 9), and of each byte that is not UTF-8. Pure. */
-#include "client/bytes.h"
+#include "client/base/bytes.h"
 
 /* In place. Returns the size afterwards, which is not larger. */
 size_t printable_replace(char *text, size_t size);

@@ -5,7 +5,7 @@
  * tree of a whole text, so only for small ones; entities go through json_reader. Untrusted input.
  * Any thread. Of equal names the first counts, in exactly this case: use
  * cJSON_GetObjectItemCaseSensitive, and never cJSON_GetErrorPtr, which is not thread-safe. */
-#include "client/bytes.h"
+#include "client/base/bytes.h"
 
 #include <cjson/cJSON.h>
 

@@ -3,7 +3,7 @@
 #define CLIENT_TEXT_TABLE_NAME_H
 /* The rules of table names. A name that fits one of them needs no escapes in a file name or in a
  * line of text, and has less than TABLE_NAME_SIZE bytes. Pure. */
-#include "client/bytes.h"
+#include "client/base/bytes.h"
 
 #define TABLE_NAME_SIZE 64 /* with a NUL */
 

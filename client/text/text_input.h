@@ -3,7 +3,7 @@
 #define CLIENT_TEXT_TEXT_INPUT_H
 /* The part of a byte stream that is being read, with lines and columns: the base of
  * object_source.h. Offsets are into `text`. Pure, one thread. */
-#include "client/bytes.h"
+#include "client/base/bytes.h"
 
 #define TEXT_INPUT_READ_BYTES ((size_t)256 << 10) /* at once */
 

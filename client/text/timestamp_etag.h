@@ -3,8 +3,8 @@
 #define CLIENT_TEXT_TIMESTAMP_ETAG_H
 /* The ETag that local accounts, as Azure and Azurite, make from an entity's Timestamp:
  * W/"datetime'2024-01-02T03%3A04%3A05.1234567Z'". Here it always has seven digits. Pure. */
-#include "client/bytes.h"
-#include "client/clock.h"
+#include "client/base/bytes.h"
+#include "client/base/clock.h"
 
 #define TIMESTAMP_ETAG_SIZE 46
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/ops/attribute_ops.h"
-#include "fs/entry.h"
-#include "fs/files/open_file.h"
+#include "fs/kernel/entry.h"
+#include "fs/ops/open_file.h"
 #include "fs/ops/scratch_ops.h"
 #include "fs/ops/used_path.h"
 

@@ -2,7 +2,7 @@
 #ifndef FS_OPS_ATTRIBUTE_OPS_H
 #define FS_OPS_ATTRIBUTE_OPS_H
 /* The handlers of GETATTR, SETATTR and STATFS. Any thread. */
-#include "fs/request.h"
+#include "fs/kernel/request.h"
 
 void attribute_ops_getattr(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *info);
 /* Of a scratch file all attributes are set but the owner. Otherwise: of the attributes only the

@@ -3,7 +3,7 @@
 #define FS_OPS_CHANGE_H
 /* A request that changes a name in a directory, for the handlers that do so (change_ops,
  * rename_ops): what the name stands for, and the reply. On the handler's stack; one thread. */
-#include "fs/request.h"
+#include "fs/kernel/request.h"
 #include "fs/tree/path.h"
 
 struct child { /* a name in a directory */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/ops/change_ops.h"
-#include "fs/entry.h"
+#include "fs/kernel/entry.h"
 #include "fs/ops/change.h"
 #include "fs/ops/rename_scratch.h"
 #include "fs/ops/scratch_ops.h"

@@ -8,7 +8,7 @@
  * The kernel locks a directory while one of them runs, so none takes longer than 30 s. A change is
  * not cancelled once it is sent. No error is ESTALE, upon which the kernel would send the change
  * again; but a request for a node that is not known is. */
-#include "fs/request.h"
+#include "fs/kernel/request.h"
 
 void change_ops_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode);
 void change_ops_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name);

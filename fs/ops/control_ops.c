@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/ops/control_ops.h"
-#include "fs/entry.h"
+#include "fs/kernel/entry.h"
 #include "fs/ops/open_writer.h"
 
 #include <unistd.h>

@@ -2,8 +2,8 @@
 #ifndef FS_OPS_CONTROL_OPS_H
 #define FS_OPS_CONTROL_OPS_H
 /* What LOOKUP and OPEN do on the files of `.tablefuse/`. Any thread. */
-#include "fs/files/open_file.h"
-#include "fs/request.h"
+#include "fs/kernel/request.h"
+#include "fs/ops/open_file.h"
 
 /* The node of a file with its text, as that is by now; takes *place on success. 0 or -errno. */
 int control_ops_look_up(struct request *request, const struct inode *parent, struct bytes name,

@@ -2,7 +2,7 @@
 #ifndef FS_OPS_CUT_NAME_H
 #define FS_OPS_CUT_NAME_H
 /* The short name of a key that is too long for a file name (fs/tree/names). */
-#include "fs/request.h"
+#include "fs/kernel/request.h"
 #include "fs/tree/inode.h"
 
 /* What this mount knows of a cut name. Sends nothing. 1: *place is that of the key, or of a new

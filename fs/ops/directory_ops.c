@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/ops/directory_ops.h"
-#include "fs/files/directory_handle.h"
+#include "fs/ops/directory_handle.h"
 #include "fs/ops/used_path.h"
 
 #include <stdatomic.h>

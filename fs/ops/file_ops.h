@@ -3,8 +3,8 @@
 #define FS_OPS_FILE_OPS_H
 /* The handlers of READ, WRITE, FLUSH, FSYNC and RELEASE, on files that fs/ops/open_ops has opened.
  * Any thread. */
-#include "fs/files/open_file.h"
-#include "fs/request.h"
+#include "fs/kernel/request.h"
+#include "fs/ops/open_file.h"
 
 void file_ops_read(fuse_req_t req, fuse_ino_t id, size_t size, off_t offset,
                    struct fuse_file_info *info);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef FS_OPS_LOCK_OPS_H
 #define FS_OPS_LOCK_OPS_H
-/* The handlers of flock and fcntl locks (fs/files/locks). Any thread; none waits: a caller that is
+/* The handlers of flock and fcntl locks (fs/text/locks). Any thread; none waits: a caller that is
  * to wait has its reply later. */
-#include "fs/files/open_file.h"
-#include "fs/request.h"
+#include "fs/kernel/request.h"
+#include "fs/ops/open_file.h"
 
 /* What answers those that wait: fuse_req_t. */
 extern const struct lock_waiters lock_ops_waiters;
@@ -19,7 +19,7 @@ void lock_ops_opened(struct file_system *fs, const struct inode *inode, struct o
 /* At FLUSH, when its text is stored. */
 void lock_ops_flushed(struct file_system *fs, const struct open_file *file, uint64_t owner);
 void lock_ops_closed(struct file_system *fs, struct open_file *file);
-/* The address in fs/files/locks of what is no entity: a view of its st_ino. */
+/* The address in fs/text/locks of what is no entity: a view of its st_ino. */
 struct address lock_ops_address_of_number(const uint64_t *number);
 
 #endif

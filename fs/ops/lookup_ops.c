@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/ops/lookup_ops.h"
-#include "fs/entry.h"
+#include "fs/kernel/entry.h"
 #include "fs/ops/control_ops.h"
 #include "fs/ops/cut_name.h"
 #include "fs/ops/scratch_ops.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/ops/open_ops.h"
-#include "fs/entry.h"
-#include "fs/files/open_file.h"
+#include "fs/kernel/entry.h"
 #include "fs/ops/control_ops.h"
 #include "fs/ops/cut_name.h"
 #include "fs/ops/file_ops.h"
 #include "fs/ops/lock_ops.h"
+#include "fs/ops/open_file.h"
 #include "fs/ops/open_writer.h"
 #include "fs/ops/scratch_ops.h"
 #include "fs/ops/used_path.h"

@@ -2,7 +2,7 @@
 #ifndef FS_OPS_OPEN_WRITER_H
 #define FS_OPS_OPEN_WRITER_H
 /* Which writer an open for writing gets. The nodes are those of fs/tree/inode. */
-#include "fs/request.h"
+#include "fs/kernel/request.h"
 
 /* Does an OPEN with these flags need a writer? O_TRUNC changes the file, too. */
 bool open_writer_is_needed(int flags);

@@ -21,7 +21,7 @@
  *                      its own name
  *
  * RENAME_EXCHANGE is EINVAL. */
-#include "fs/request.h"
+#include "fs/kernel/request.h"
 
 void rename_ops_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t new_parent,
                        const char *new_name, unsigned flags);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/ops/rename_scratch.h"
-#include "fs/files/draft.h"
 #include "fs/ops/lock_ops.h"
 #include "fs/ops/scratch_ops.h"
+#include "fs/text/draft.h"
 #include "fs/tree/names.h"
 
 struct original { /* of a backup */

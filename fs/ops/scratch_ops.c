@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/ops/scratch_ops.h"
-#include "fs/entry.h"
+#include "fs/kernel/entry.h"
 #include "fs/tree/new_place.h"
 #include "fs/tree/scratch_name.h"
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef FS_OPS_SCRATCH_OPS_H
 #define FS_OPS_SCRATCH_OPS_H
-/* What the handlers of fs/ops do with scratch files (fs/files/scratch). None of this sends a
+/* What the handlers of fs/ops do with scratch files (fs/scratch/scratch). None of this sends a
  * request to the service or waits. A mount that is read-only has no scratch files.
  *
  * The kernel keeps the pages of a scratch file, so it can be mapped. It keeps neither names nor
  * attributes. All functions: 0 or -errno, with a reason in the call where the errno needs one. Any
  * thread. */
-#include "fs/files/open_file.h"
-#include "fs/request.h"
+#include "fs/kernel/request.h"
+#include "fs/ops/open_file.h"
 
 /* A name that place_child does not know. -ENOENT: there is no such file. caller.valid_ms tells how
  * long that holds: a name that no scratch file can have never exists. */

@@ -2,7 +2,7 @@
 #ifndef FS_OPS_USED_PATH_H
 #define FS_OPS_USED_PATH_H
 /* Tells the account by which path the caller uses a partition (account_use_path). */
-#include "fs/request.h"
+#include "fs/kernel/request.h"
 
 /* The node is a directory, or a file, whose directory counts. Nothing is told of what is in no
  * partition, in a read-only mount, and without memory. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/tree/attributes.h"
-#include "client/clock.h"
+#include "client/base/clock.h"
 
 /* Rounds down, also before 1970, so that tv_nsec is not negative. */
 static struct timespec time_of(int64_t at_100ns)

@@ -3,7 +3,7 @@
 #define FS_TREE_ATTRIBUTES_H
 /* The attributes that stat answers. Size and times come from the entity, owner and mode from the
  * mount. Pure. */
-#include "client/base.h"
+#include "client/base/base.h"
 
 #include <sys/stat.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/tree/failed_lookups.h"
-#include "client/locked.h"
+#include "client/base/locked.h"
 
 #include <pthread.h>
 

@@ -10,8 +10,8 @@
  * one of them waits a second time. A caller of another pid namespace (thread id 0) has no slot.
  *
  * Thread-safety: any thread; one leaf mutex. Time is an argument (monotonic). */
-#include "client/bytes.h"
-#include "client/call.h"
+#include "client/base/bytes.h"
+#include "client/store/call.h"
 
 #include <sys/types.h>
 

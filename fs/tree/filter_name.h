@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef FS_TREE_FILTER_NAME_H
 #define FS_TREE_FILTER_NAME_H
-/* The name of a directory in `.filter`: a filter (client/filter.h), in which a `/` is written #2F
- * and a `#` is written #23. Pure. */
-#include "client/filter.h"
+/* The name of a directory in `.filter`: a filter (client/filter/filter.h), in which a `/` is
+ * written #2F and a `#` is written #23. Pure. */
+#include "client/filter/filter.h"
 
 /* Of the text that nested filters make: each directory below has a copy of it. */
 #define FILTER_NAME_MAX_BYTES ((size_t)2048)

@@ -38,7 +38,7 @@
  * each request on the node, so a handler may keep the pointer until it has replied.
  *
  * Thread-safety: any thread; the table's leaf mutex. */
-#include "client/page.h"
+#include "client/store/page.h"
 #include "fs/tree/place.h"
 
 #define INODE_ROOT 1 /* FUSE's id for the root */
@@ -125,7 +125,7 @@ size_t inode_table_count(struct inode_table *table);
 /* Has the table more than half of max_nodes? Then READDIRPLUS makes no nodes of entities. */
 bool inode_table_is_half_full(struct inode_table *table);
 
-/* What there is to do for fs/node_keeper. */
+/* What there is to do for fs/kernel/node_keeper. */
 struct node_upkeep {
     size_t excess;       /* nodes that the kernel should forget; 0: none */
     bool has_freed_many; /* many nodes were forgotten since this was answered last */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/tree/long_names.h"
-#include "client/locked.h"
-#include "client/map.h"
+#include "client/base/locked.h"
+#include "client/base/map.h"
 
 /* Its key in the map is its kind and its digits. What they stand for is behind that. */
 struct long_name {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/tree/names.h"
-#include "client/position.h"
+#include "client/base/position.h"
+#include "client/base/unicode.h"
 #include "client/text/digest.h"
-#include "client/text/unicode.h"
 
 #define ENTITY_SUFFIX BYTES_LITERAL(".json")
 #define PREFIX_SUFFIX BYTES_LITERAL("+")

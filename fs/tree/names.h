@@ -14,9 +14,9 @@
  *
  * Each key has one name, and no two keys share one. A name that is made from no key means nothing.
  *
- * An unsettled key (client/position.h) is the beginning and the digits of a cut name: it has that
- * name, as the key will that it stands for. */
-#include "client/position.h"
+ * An unsettled key (client/base/position.h) is the beginning and the digits of a cut name: it has
+ * that name, as the key will that it stands for. */
+#include "client/base/position.h"
 
 #define NAME_MAX_BYTES    255
 #define NAME_DIGEST_CHARS 16

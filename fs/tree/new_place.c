@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/tree/new_place.h"
-#include "client/text/entity_check.h"
+#include "client/base/unicode.h"
+#include "client/entity/entity_check.h"
 #include "client/text/table_name.h"
-#include "client/text/unicode.h"
 #include "fs/tree/scratch_name.h"
 
 /* Messages may be cut after 255 bytes: see struct failure. */

@@ -8,8 +8,8 @@
  * which are files with names that end in .json, and scratch files (scratch_name.h). A directory of
  * a prefix takes only what begins with the prefix, and scratch files. Example: in T/N+, `mkdir
  * Newton` makes a partition, and `mkdir Xyz` is refused. A cut name makes a child with an unsettled
- * key (client/position.h). A directory whose name begins with a dot, in a partition, holds scratch
- * files alone, with any names, as rsync --delay-updates needs it. */
+ * key (client/base/position.h). A directory whose name begins with a dot, in a partition, holds
+ * scratch files alone, with any names, as rsync --delay-updates needs it. */
 #include "fs/tree/place.h"
 
 enum new_kind {

@@ -68,7 +68,7 @@ int place_child(const struct place *parent, struct bytes name, struct place *ret
  * was found. 0, -ENOMEM, -EPROTO (the bytes are no key). */
 int place_of_key(const struct place *parent, struct bytes key, struct place *ret);
 /* The child that is made by a cut name, of which `cut` is the place, as long as its key is not
- * known: it has an unsettled key (client/position.h). 0 or -ENOMEM. */
+ * known: it has an unsettled key (client/base/position.h). 0 or -ENOMEM. */
 int place_of_unsettled(const struct place *parent, struct bytes name, const struct place *cut,
                        struct place *ret);
 /* Has it, or its partition, an unsettled key? */
@@ -96,7 +96,7 @@ bool place_is_of_control(const struct place *place);
 struct directory place_directory(const struct place *place);
 struct address place_address(const struct place *place);
 /* Where the scratch files of a directory are, or where the directory of a scratch file is
- * (fs/files/scratch): the position at which the partition begins, and behind it the name of a
+ * (fs/scratch/scratch): the position at which the partition begins, and behind it the name of a
  * directory of scratch files. */
 struct address place_scratch_directory(const struct place *place);
 

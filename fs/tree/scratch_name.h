@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef FS_TREE_SCRATCH_NAME_H
 #define FS_TREE_SCRATCH_NAME_H
-/* Which files of a partition's directory are scratch files (fs/files/scratch): those with the
+/* Which files of a partition's directory are scratch files (fs/scratch/scratch): those with the
  * temporary names of editors, rsync and scripts, and those that are created as mkstemp does. Pure.
  *
  * A name that ends in .json and does not begin with a dot is always an entity's, and one that ends
@@ -21,7 +21,7 @@
  * a file that is created as mkstemp does is a scratch file, too: no list has all temporary names.
  * mkstemp and its like in other languages open with O_RDWR, O_CREAT, O_EXCL and mode 0600. What
  * makes a file to keep opens it with O_WRONLY (cp, install, tar, gzip). */
-#include "client/bytes.h"
+#include "client/base/bytes.h"
 
 /* Can a scratch file have the name? Not where it is an entity's or a prefix's, or no file's. */
 bool scratch_name_is_possible(struct bytes name);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/tree/stale_opens.h"
-#include "client/locked.h"
-#include "client/map.h"
+#include "client/base/locked.h"
+#include "client/base/map.h"
 
 #include <limits.h>
 

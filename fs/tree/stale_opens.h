@@ -37,7 +37,7 @@
  * lasts until the last one's OPEN.
  *
  * Thread-safety: any thread; one leaf mutex. Time is an argument (monotonic). */
-#include "client/page.h"
+#include "client/store/page.h"
 
 #include <sys/types.h>
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* `tablefuse check`: reads an account's file from begin to end and tells what is damaged; of an
  * account of a service it tells the settings, and whether the service takes them. */
-#include "client/base.h"
+#include "client/base/base.h"
 #include "client/local/local_check.h"
-#include "fs/local_path.h"
-#include "fs/opened_account.h"
-#include "fs/say.h"
-#include "fs/verb.h"
+#include "fs/base/local_path.h"
+#include "fs/base/say.h"
+#include "fs/cli/verb.h"
+#include "fs/source/opened_account.h"
 
 #include <getopt.h>
 

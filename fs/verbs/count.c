@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* `tablefuse count` and `tablefuse tables`: what is in an account, in a few lines. */
-#include "fs/choice_options.h"
-#include "fs/opened_account.h"
-#include "fs/progress.h"
-#include "fs/say.h"
-#include "fs/verb.h"
+#include "fs/base/say.h"
+#include "fs/cli/choice_options.h"
+#include "fs/cli/progress.h"
+#include "fs/cli/verb.h"
+#include "fs/source/opened_account.h"
 
 #include <getopt.h>
 #include <inttypes.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* `tablefuse diff`: what two tables do not have in common. */
-#include "fs/difference_output.h"
-#include "fs/say.h"
-#include "fs/verb.h"
+#include "fs/base/say.h"
+#include "fs/cli/verb.h"
+#include "fs/output/difference_output.h"
 
 #include <getopt.h>
 

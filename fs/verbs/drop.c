@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* `tablefuse drop`: drops a table of a mount with all its entities, after its name was typed. A
  * child process does it (bounded.h), because the mount may hang. */
-#include "client/base.h"
-#include "client/clock.h"
-#include "fs/bounded.h"
-#include "fs/mountpoint.h"
-#include "fs/options.h"
-#include "fs/say.h"
+#include "client/base/base.h"
+#include "client/base/clock.h"
+#include "fs/base/bounded.h"
+#include "fs/base/say.h"
+#include "fs/cli/options.h"
+#include "fs/cli/verb.h"
+#include "fs/mount/mountpoint.h"
 #include "fs/tree/place.h"
-#include "fs/verb.h"
 
 #include <fcntl.h>
 #include <getopt.h>

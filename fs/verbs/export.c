@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* `tablefuse export`: writes a table, one entity a line. */
-#include "fs/choice_options.h"
-#include "fs/csv_options.h"
-#include "fs/csv_output.h"
-#include "fs/opened_account.h"
-#include "fs/progress.h"
-#include "fs/say.h"
-#include "fs/verb.h"
+#include "fs/base/say.h"
+#include "fs/cli/choice_options.h"
+#include "fs/cli/csv_options.h"
+#include "fs/cli/progress.h"
+#include "fs/cli/verb.h"
+#include "fs/output/csv_output.h"
+#include "fs/source/opened_account.h"
 
 #include <getopt.h>
 

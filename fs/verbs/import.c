@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* `tablefuse import`: stores, merges or deletes the entities that standard input names. */
-#include "fs/csv_options.h"
-#include "fs/object_input.h"
-#include "fs/opened_account.h"
-#include "fs/progress.h"
-#include "fs/refused.h"
-#include "fs/say.h"
-#include "fs/verb.h"
+#include "fs/base/say.h"
+#include "fs/cli/csv_options.h"
+#include "fs/cli/progress.h"
+#include "fs/cli/verb.h"
+#include "fs/output/object_input.h"
+#include "fs/output/refused.h"
+#include "fs/source/opened_account.h"
 
 #include <getopt.h>
 #include <sys/stat.h>

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /* `tablefuse mount`: creates the parts of the program and connects them. */
 #include "cache/account.h"
-#include "fs/background.h"
-#include "fs/exit_report.h"
-#include "fs/fuse_access.h"
-#include "fs/mount_end.h"
-#include "fs/mount_hint.h"
-#include "fs/mount_source.h"
-#include "fs/mount_stats.h"
-#include "fs/mountpoint.h"
+#include "fs/base/exit_report.h"
+#include "fs/base/say.h"
+#include "fs/cli/mount_hint.h"
+#include "fs/cli/options.h"
+#include "fs/cli/verb.h"
+#include "fs/mount/background.h"
+#include "fs/mount/fuse_access.h"
+#include "fs/mount/mount_end.h"
+#include "fs/mount/mount_stats.h"
+#include "fs/mount/mountpoint.h"
+#include "fs/mount/sas_end.h"
+#include "fs/mount/session.h"
 #include "fs/ops/lock_ops.h"
-#include "fs/options.h"
-#include "fs/sas_end.h"
-#include "fs/say.h"
-#include "fs/session.h"
-#include "fs/verb.h"
+#include "fs/source/mount_source.h"
 
 #define FUSE_USE_VERSION 312
 #include <fuse_lowlevel.h>

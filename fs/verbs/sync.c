@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* `tablefuse sync`: makes one table equal to another with the fewest writes. */
-#include "fs/difference_output.h"
-#include "fs/say.h"
-#include "fs/unlinked_file.h"
-#include "fs/verb.h"
+#include "fs/base/say.h"
+#include "fs/base/unlinked_file.h"
+#include "fs/cli/verb.h"
+#include "fs/output/difference_output.h"
 
 #include <getopt.h>
 #include <inttypes.h>

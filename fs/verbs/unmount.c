@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "client/base.h"
-#include "client/clock.h"
-#include "fs/exit_report.h"
-#include "fs/mountpoint.h"
-#include "fs/options.h"
-#include "fs/say.h"
-#include "fs/verb.h"
+#include "client/base/base.h"
+#include "client/base/clock.h"
+#include "fs/base/exit_report.h"
+#include "fs/base/say.h"
+#include "fs/cli/options.h"
+#include "fs/cli/verb.h"
+#include "fs/mount/mountpoint.h"
 
 #include <getopt.h>
 #include <poll.h>

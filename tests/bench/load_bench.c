@@ -3,7 +3,7 @@
  * SQLite writing the same bytes in the same transactions and copying the same pages, in one run:
  * load_bench DIRECTORY [ROWS]. Prints both rates and their ratio; the first is to be at least half
  * of the second. Prints the median time of a page, which is to be less than 0.5 ms. */
-#include "client/clock.h"
+#include "client/base/clock.h"
 #include "client/local/local_store.h"
 
 #include <sqlite3.h>

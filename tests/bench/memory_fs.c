@@ -3,8 +3,8 @@
  * from memory, with the same agreement with the kernel, timeouts, threads and page cache, and
  * nothing between the kernel and the bytes. `memory_fs SOURCE DIR` stays in the foreground and
  * unmounts when a signal ends it. */
-#include "client/clock.h"
-#include "fs/channel.h"
+#include "client/base/clock.h"
+#include "fs/kernel/channel.h"
 #include "fs/tree/attributes.h"
 #include "tests/bench/memory_tree.h"
 #include "tests/stores/source.h"

@@ -7,7 +7,7 @@
  * A node is known by its index; the root's is MEMORY_TREE_ROOT. Behind a node stand its children,
  * each with all that is below it, in the order of keys: the first child of a node is the one behind
  * it, the next child stands where the last one's part ends. */
-#include "client/table_store.h"
+#include "client/store/table_store.h"
 
 #define MEMORY_TREE_ROOT 0
 

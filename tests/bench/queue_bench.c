@@ -4,7 +4,7 @@
  * Prints how many changes a second were stored. There are more partitions than the queue has places
  * for; at least 10,000 a second are wanted. */
 #include "cache/account.h"
-#include "client/clock.h"
+#include "client/base/clock.h"
 #include "client/local/local_store.h"
 
 #include <pthread.h>

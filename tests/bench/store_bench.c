@@ -6,10 +6,10 @@
  * queue for 8 workers. upsert, delete: page after page, and each entity by a request of its own,
  * one after the other. Prints the requests' counters as .tablefuse/stats does, the time, and what
  * serial paging saw of the table's partitions. */
-#include "cache/read/fanout.h"
-#include "client/counting_store.h"
+#include "cache/ahead/fanout.h"
 #include "client/local/local_store.h"
-#include "client/retrying_store.h"
+#include "client/store/counting_store.h"
+#include "client/store/retrying_store.h"
 #include "client/text/metrics.h"
 #include "tests/scan/published_scan.h"
 #include "tests/stores/faulty_store.h"

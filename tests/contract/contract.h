@@ -4,8 +4,8 @@
 /* One contract for every table store: these tests run unchanged against a local account and against
  * a service. Where Azurite is known to differ from the service (its bugs have numbers in our
  * reference), a test says so by name: IS_AZURITE. Each test has a table of its own. */
-#include "client/table_store.h"
-#include "client/text/unicode.h"
+#include "client/base/unicode.h"
+#include "client/store/table_store.h"
 #include "tests/unit/unit.h"
 
 struct contract {

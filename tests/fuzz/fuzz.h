@@ -2,7 +2,7 @@
 #ifndef TESTS_FUZZ_FUZZ_H
 #define TESTS_FUZZ_FUZZ_H
 /* What a fuzz target defines: libFuzzer calls it, or run_files.c. A broken invariant aborts. */
-#include "client/bytes.h"
+#include "client/base/bytes.h"
 
 #define INVARIANT(claim) ((claim) ? (void)0 : broken_invariant(#claim, __FILE__, __LINE__))
 

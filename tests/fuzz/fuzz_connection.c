@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Lines: SOURCE, connection string, account, key, SAS token, SAS URL, "1" if http is allowed. What
  * is accepted is a sane endpoint; what is refused is one line. */
-#include "client/azure/connection.h"
+#include "client/identity/connection.h"
 #include "client/text/table_name.h"
 #include "tests/fuzz/fuzz.h"
 

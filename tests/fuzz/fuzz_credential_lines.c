@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The text of a file of credentials. Values are parts of it, and a refusal is one line that repeats
  * a name at most. */
-#include "client/azure/credential_lines.h"
-#include "client/bytes.h"
+#include "client/base/bytes.h"
+#include "client/identity/credential_lines.h"
 #include "tests/fuzz/fuzz.h"
 
 static void check_lines(const struct credential_lines *lines)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Rows in pieces are what the whole ones are; each is a JSON object; and an entity that they make
  * is the same after it was written as CSV. */
-#include "client/position.h"
-#include "client/text/csv_rows.h"
-#include "client/text/csv_writer.h"
-#include "client/text/entity_input.h"
+#include "client/base/position.h"
+#include "client/entity/csv_rows.h"
+#include "client/entity/csv_writer.h"
+#include "client/entity/entity_input.h"
 #include "client/text/json_reader.h"
 #include "tests/feed.h"
 #include "tests/fuzz/fuzz.h"

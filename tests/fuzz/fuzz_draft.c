@@ -2,13 +2,13 @@
 /* A draft under any events says what a model says that reads the whole text anew at every event.
  * The first byte tells how the draft begins. Each byte behind it is an event. A write also takes
  * the bytes that follow it: each chooses a word of JSON. */
-#include "fs/files/draft.h"
+#include "fs/text/draft.h"
 #include "tests/fuzz/fuzz.h"
 
 #define MAX_EVENTS 400
 #define BASE_SIZE  50
 
-struct model { /* what fs/files/draft.h says, in the plainest form */
+struct model { /* what fs/text/draft.h says, in the plainest form */
     enum draft_state state;
     bool is_new, is_appended, began_empty, was_flushed_by_another, has_failed;
     uint64_t base_size;

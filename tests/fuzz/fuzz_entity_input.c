@@ -3,9 +3,9 @@
  * is, and that becomes itself. A refusal tells a place in the text, in one short line. A service's
  * entity is shown as a text that becomes itself, too. Behind a NUL may be a second text, which is
  * stored over the first one. */
-#include "client/position.h"
-#include "client/text/entity_input.h"
-#include "client/text/entity_text.h"
+#include "client/base/position.h"
+#include "client/entity/entity_input.h"
+#include "client/entity/entity_text.h"
 #include "tests/fuzz/fuzz.h"
 
 #define POSITION BYTES_LITERAL("p\0r")

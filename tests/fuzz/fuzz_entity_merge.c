@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Two entities in JSON and a list of names, NUL between them: what is merged and selected of their
  * canonical texts is canonical, too, and holds what it should. */
-#include "client/text/entity_check.h"
-#include "client/text/entity_compare.h"
-#include "client/text/entity_merge.h"
-#include "client/text/entity_select.h"
-#include "client/text/entity_text.h"
+#include "client/entity/entity_check.h"
+#include "client/entity/entity_compare.h"
+#include "client/entity/entity_merge.h"
+#include "client/entity/entity_select.h"
+#include "client/entity/entity_text.h"
 #include "tests/fuzz/fuzz.h"
 
 #define MAX_TEXT_BYTES ((size_t)1 << 20)

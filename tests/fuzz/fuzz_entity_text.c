@@ -2,7 +2,7 @@
 /* An entity's canonical text, read as a service's answer, gives itself; and an answer that holds
  * the entity, the same. One that has no text has a reason, and is a bad row. */
 #include "client/azure/entity_answer.h"
-#include "client/text/entity_text.h"
+#include "client/entity/entity_text.h"
 #include "tests/fuzz/fuzz.h"
 
 #define MAX_TEXT_BYTES ((size_t)1 << 20)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A filter is refused with a place in its text, or its range holds every entity that it matches,
  * parentheses change nothing, and `not` turns it around. */
-#include "client/filter.h"
+#include "client/filter/filter.h"
 #include "tests/fuzz/fuzz.h"
 
 #define KEYS(partition_key, row_key)                                                               \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A name that means a key or a prefix is the name of that one and of no other, and no name means
  * both; a key's name is a legal file name that leads back. */
-#include "client/position.h"
+#include "client/base/position.h"
 #include "fs/tree/names.h"
 #include "fs/tree/place.h"
 #include "tests/fuzz/fuzz.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* A stream in pieces gives what the whole one gives; nothing that counts is left out; what is no
  * refusal is a JSON object, and stands where it is said to stand. */
+#include "client/entity/object_stream.h"
 #include "client/text/json_reader.h"
-#include "client/text/object_stream.h"
 #include "tests/feed.h"
 #include "tests/fuzz/fuzz.h"
 

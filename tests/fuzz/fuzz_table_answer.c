@@ -3,10 +3,10 @@
  * cJSON reads each JSON text that the program's own reader, which is strict, reads without what
  * cJSON cannot do. The first line is the name that is looked for, the rest is the body. */
 #include "client/azure/table_answer.h"
+#include "client/base/unicode.h"
 #include "client/text/json_reader.h"
 #include "client/text/json_string.h"
 #include "client/text/small_json.h"
-#include "client/text/unicode.h"
 #include "tests/fuzz/fuzz.h"
 
 #define NAMES_MAX_BYTES  ((size_t)1 << 20)

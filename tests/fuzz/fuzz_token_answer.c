@@ -2,9 +2,9 @@
 /* Whatever an answer holds: its token can be a credential, its life is bounded, and the reason of a
  * refusal is a line that can be shown. The whole input is read as a token, too: its claims can be
  * shown. */
-#include "client/azure/credential.h"
-#include "client/azure/token_answer.h"
-#include "client/azure/token_claims.h"
+#include "client/identity/credential.h"
+#include "client/identity/token_answer.h"
+#include "client/identity/token_claims.h"
 #include "client/text/printable.h"
 #include "tests/fuzz/fuzz.h"
 

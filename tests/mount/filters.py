@@ -72,7 +72,7 @@ def expression(random, types_of, depth=3):
 
 def holds(relation, value, constant):
     """The published table of comparisons: https://learn.microsoft.com/rest/api/storageservices/querying-tables-and-entities
-    and what the service was seen to do with other types (client/filter.h)."""
+    and what the service was seen to do with other types (client/filter/filter.h)."""
     if value is None:
         return False
     if value[0] != constant[0] and not (value[0] in NUMBERS and constant[0] in NUMBERS):

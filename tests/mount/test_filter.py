@@ -152,7 +152,7 @@ def test_filters_of_keys_narrow_the_range(account, numbers):
 
 def test_a_long_answer_comes_by_parallel_requests(account, numbers):
     """The pages of one query, the questions for 64 names, and for each range a page that is not full, at most.
-    tests/unit/test_scan_filtered.c has the figures; here the window and threads decide what is asked first."""
+    tests/unit/cache/scan/test_scan_filtered.c has the figures; here the window and threads decide what is asked first."""
     matches = [row for row in numbers if row["S"] == "open"]
     for rows_of_page in (4, 10):
         lines, asked = export_with(account, f"short={rows_of_page}", "--filter", "S eq 'open'")

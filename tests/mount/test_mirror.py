@@ -1,5 +1,5 @@
 """`rsync --delete` into a table whose names change while it grows: nothing that is in the source is ever missing
-afterwards. And the net under that (cache/write/path_aliases.h): a process that has used a partition by one path
+afterwards. And the net under that (cache/who/path_aliases.h): a process that has used a partition by one path
 deletes in it by no other one."""
 import json
 import os

@@ -1,7 +1,7 @@
 """What an account and a mount of it are by the rules of contrib/docs/writing.md, for a random test: pure.
 
 A model is told one operation after the other. It answers what the operation must answer, and says afterwards what every
-reader sees. The table of events in fs/files/draft.h is class Draft."""
+reader sees. The table of events in fs/text/draft.h is class Draft."""
 import dataclasses
 import itertools
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/scan/published_scan.h"
-#include "client/text/unicode.h"
+#include "client/base/unicode.h"
 
 #define MAX_BYTES ((size_t)16 << 20)
 #define LARGEST   "\xEF\xBF\xBF" /* U+FFFF, "the largest character" */

@@ -3,7 +3,7 @@
 #define TESTS_SCAN_ROWS_H
 /* The rows of a simulated table: sorted positions, nothing else, so that a million are cheap. Out
  * of memory ends the program. One thread. */
-#include "client/position.h"
+#include "client/base/position.h"
 
 struct rows {
     struct bytes *positions;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/scan/shapes.h"
-#include "client/clock.h"
-#include "client/text/unicode.h"
+#include "client/base/clock.h"
+#include "client/base/unicode.h"
 
 #include <assert.h>
 #include <math.h>

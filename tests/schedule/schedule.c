@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/schedule/schedule.h"
-#include "client/bytes.h"
+#include "client/base/bytes.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -16,7 +16,7 @@
  *
  * Outside schedule_run, and in threads that began outside it, the wrapped calls are the real ones.
  */
-#include "client/base.h"
+#include "client/base/base.h"
 
 #define SCHEDULE_FAILED      3 /* exit code */
 #define SCHEDULE_MAX_STEPS   1000000

@@ -7,7 +7,7 @@
  * at most. In a third of the runs time may pass at any moment. In another third no operation takes
  * time and no caller is cancelled, and time must not pass: a thread that misses its wakeup is
  * found. */
-#include "cache/read/fetcher.h"
+#include "cache/known/fetcher.h"
 #include "tests/schedule/schedule.h"
 #include "tests/stores/memory_store.h"
 

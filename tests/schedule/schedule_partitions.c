@@ -10,7 +10,7 @@
  *
  * There are never more partitions than places; what is acknowledged ends exactly once; a drain
  * returns when everything has ended that was acknowledged before it. */
-#include "cache/write/pending_parts.h"
+#include "cache/queue/pending_parts.h"
 #include "tests/schedule/schedule.h"
 #include "tests/stores/pending_check.h"
 

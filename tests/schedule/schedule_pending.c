@@ -5,7 +5,7 @@
  * the claims guard, and release them. In half of the runs some callers are cancelled or have a
  * deadline, and time may pass at any moment. In the other half no caller gives up, and no time may
  * pass: then no thread was left waiting for a wakeup that was lost. */
-#include "cache/write/pending.h"
+#include "cache/queue/pending.h"
 #include "tests/schedule/schedule.h"
 #include "tests/stores/pending_check.h"
 #include "tests/unit/pending_limits.h"

@@ -11,8 +11,8 @@
  * out; what is acknowledged ends exactly once; a drain returns when everything has ended that was
  * acknowledged before it; what is held is sent without a call when its time has come. In some of
  * the runs the end comes at once, and the rest is abandoned. */
-#include "cache/write/pending_hold.h"
-#include "cache/write/pending_room.h"
+#include "cache/queue/pending_hold.h"
+#include "cache/queue/pending_room.h"
 #include "tests/schedule/schedule.h"
 #include "tests/stores/pending_check.h"
 

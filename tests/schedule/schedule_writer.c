@@ -5,7 +5,7 @@
  * none of a name while an unlink of the name holds it. In half of the runs some callers have a
  * deadline, some stores fail, and time may pass at any moment. In the other half no caller gives
  * up, and no time may pass: then no thread was left waiting for a wakeup that was lost. */
-#include "fs/files/writer.h"
+#include "fs/text/writer.h"
 #include "tests/schedule/schedule.h"
 
 #include <pthread.h>

@@ -6,7 +6,7 @@
  * it. In two thirds of the runs every third answer to a change is lost, in one of them under
  * retries. */
 #include "cache/account.h"
-#include "client/retrying_store.h"
+#include "client/store/retrying_store.h"
 #include "tests/schedule/history.h"
 #include "tests/stores/hooked_store.h"
 #include "tests/stores/memory_store.h"

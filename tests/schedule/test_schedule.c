@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The scheduler itself: its orders, its time, and what it reports. */
-#include "client/condition.h"
-#include "client/clock.h"
+#include "client/base/clock.h"
+#include "client/base/condition.h"
 #include "tests/schedule/schedule.h"
 #include "tests/unit/unit.h"
 

@@ -262,7 +262,7 @@ static int fail_as_reset(bool is_change, struct call *call)
     return -EIO;
 }
 
-/* As client/azure/http does. */
+/* As client/http/http does. */
 static int fail_as_refused(struct call *call)
 {
     (void)call_fail(call, -ECONNREFUSED, "the connection was refused");

@@ -34,8 +34,8 @@
  *
  * OP is query, get or list_tables, or a change: write, batch, delete (one entity), create_table or
  * delete_table; or * for each of them. */
-#include "client/clock.h"
-#include "client/table_store.h"
+#include "client/base/clock.h"
+#include "client/store/table_store.h"
 
 /* Takes the inner store on success. -EINVAL: a rule that does not exist. */
 int faulty_store_create(struct table_store *inner, const struct clock *clock, const char *rules,

@@ -4,8 +4,8 @@
 /* A decorator for tests with threads: each request waits at a gate until its number (from 1) is let
  * through, or its call is cancelled or out of time; and they go on one at a time, so that the inner
  * store may be one for one thread. Open when it is made. Any thread. */
-#include "client/clock.h"
-#include "client/table_store.h"
+#include "client/base/clock.h"
+#include "client/store/table_store.h"
 
 #define GATE_OPEN SIZE_MAX
 

@@ -3,7 +3,7 @@
 #define TESTS_STORES_HOOKED_STORE_H
 /* A decorator for tests, which calls the test around each request, in the thread that sends it and
  * without a lock. Any thread, as far as the hooks and the inner store are. */
-#include "client/table_store.h"
+#include "client/store/table_store.h"
 
 struct store_hooks { /* either may be NULL */
     /* Before the request is passed on. */

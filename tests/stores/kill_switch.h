@@ -4,7 +4,7 @@
 /* Kills the process at a point that the test chooses, as `kill -9` does. TABLEFUSE_KILL names a
  * file that is a struct kill_control; it is mapped, so that the test arms a daemon that runs.
  * Without the variable nothing happens. Any thread. */
-#include "client/base.h"
+#include "client/base/base.h"
 
 enum kill_point {
     KILL_OPERATION, /* the kernel's request has been read, and is not handled yet */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The linker puts these between the session and its channel (--wrap), so that the process can end
  * at each request of the kernel. */
-#include "fs/channel.h"
+#include "fs/kernel/channel.h"
 #include "tests/stores/kill_switch.h"
 
 #include <linux/fuse.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* tablefuse over a service on a bad day: the rules are in the environment, TABLEFUSE_FAULTS. */
-#include "fs/command.h"
+#include "fs/verbs/command.h"
 #include "tests/stores/faulty_store.h"
 
 static int decorate(struct table_store *inner, struct table_store **ret)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/stores/memory_store.h"
-#include "client/filter.h"
-#include "client/text/entity_merge.h"
+#include "client/entity/entity_merge.h"
+#include "client/filter/filter.h"
 
 #include <assert.h>
 

@@ -4,7 +4,7 @@
 /* A store for unit tests: tables in memory, answered by the rules of the seam, and a diary of what
  * was asked. All tables share their rows, which stay when one is deleted; only canonical texts can
  * be merged. One thread. */
-#include "client/table_store.h"
+#include "client/store/table_store.h"
 
 #define MEMORY_STORE_DIARY 256
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/stores/pending_check.h"
-#include "cache/write/pending_parts.h"
+#include "cache/queue/pending_parts.h"
 
 static int compare_records(const struct record *a, const struct record *b)
 {

@@ -2,7 +2,7 @@
 #ifndef TESTS_STORES_PENDING_CHECK_H
 #define TESTS_STORES_PENDING_CHECK_H
 /* What holds of a `struct pending` whenever its monitor is free. Any thread. */
-#include "cache/write/pending.h"
+#include "cache/queue/pending.h"
 
 /* Are the counts and the order right, and is every record in use? */
 bool pending_is_consistent(struct pending *pending);

@@ -2,8 +2,8 @@
 #ifndef TESTS_STORES_RIVAL_H
 #define TESTS_STORES_RIVAL_H
 /* Another client, which comes between a request and the service. For tests. Any thread. */
-#include "client/clock.h"
-#include "client/table_store.h"
+#include "client/base/clock.h"
+#include "client/store/table_store.h"
 
 enum rival_deed {
     RIVAL_NONE,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/stores/source.h"
 #include "client/azure/azure_store.h"
-#include "client/azure/http.h"
+#include "client/http/http.h"
 #include "client/local/local_store.h"
-#include "client/retrying_store.h"
+#include "client/store/retrying_store.h"
 
 #define LOCAL_PREFIX "local:"
 

@@ -3,7 +3,7 @@
 #define TESTS_STORES_SOURCE_H
 /* A store by its name, for test programs: `local:FILE`, or what `tablefuse mount` takes as SOURCE,
  * with the credential in the environment, under retries. One thread creates and destroys it. */
-#include "client/table_store.h"
+#include "client/store/table_store.h"
 
 struct source;
 /* After a message on standard error: -errno. */

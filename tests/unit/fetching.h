@@ -3,14 +3,14 @@
 #define TESTS_UNIT_FETCHING_H
 /* What the tests of reading share: a reader over a store behind a gate, and a clock that threads
  * may look at while the test turns it. */
-#include "cache/read/fetcher.h"
-#include "cache/write/pending.h"
-#include "client/retrying_store.h"
+#include "cache/known/fetcher.h"
+#include "cache/queue/pending.h"
+#include "client/store/retrying_store.h"
 #include "tests/stores/faulty_store.h"
 #include "tests/stores/gate_store.h"
 #include "tests/stores/memory_store.h"
-#include "tests/unit/unit.h"
 #include "tests/unit/pending_limits.h"
+#include "tests/unit/unit.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -3,7 +3,7 @@
 #define TESTS_UNIT_LOOPBACK_SERVER_H
 /* A server on a free loopback port that gives canned answers, one after the other, the last for
  * ever. For tests. */
-#include "client/base.h"
+#include "client/base/base.h"
 
 #include <arpa/inet.h>
 #include <pthread.h>

@@ -2,7 +2,7 @@
 #ifndef TESTS_UNIT_PAGE_OF_H
 #define TESTS_UNIT_PAGE_OF_H
 /* Pages for tests, and questions answered in a line of text. Positions are short words. */
-#include "cache/read/range_cache.h"
+#include "cache/known/range_cache.h"
 #include "tests/unit/unit.h"
 
 /* Covers [lo, hi). `rows`: words with a blank between; `text` is every row's, NULL: keys only. */

@@ -3,8 +3,8 @@
 #define TESTS_UNIT_PARTS_FIXTURE_H
 /* What the tests of an account's parts share: its parts, wired as the account does it, over a store
  * behind a gate, and a clock that the test turns. */
-#include "cache/read/read_ahead.h"
-#include "cache/listing.h"
+#include "cache/ahead/read_ahead.h"
+#include "cache/list/listing.h"
 #include "tests/unit/fetching.h"
 #include "tests/unit/pending_limits.h"
 

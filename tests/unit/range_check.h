@@ -2,8 +2,8 @@
 #ifndef TESTS_UNIT_RANGE_CHECK_H
 #define TESTS_UNIT_RANGE_CHECK_H
 /* The invariants of range maps, and of a range cache with all its maps. Looks at every piece. */
-#include "cache/read/range_cache.h"
-#include "cache/read/range_map.h"
+#include "cache/known/range_cache.h"
+#include "cache/known/range_map.h"
 #include "tests/unit/unit.h"
 
 struct range_map_check { /* zeroed at first; sums of all maps that were checked */

@@ -3,8 +3,8 @@
 #define TESTS_UNIT_UNIT_H
 /* What every unit test includes: cmocka with what it needs, a clock that tests turn, byte strings
  * compared. */
-#include "client/bytes.h"
-#include "client/clock.h"
+#include "client/base/bytes.h"
+#include "client/base/clock.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

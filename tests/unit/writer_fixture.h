@@ -3,7 +3,7 @@
 #define TESTS_UNIT_WRITER_FIXTURE_H
 /* Writers that store into a sink. It records the last store, and returns the error that the test
  * has set. */
-#include "fs/files/writer.h"
+#include "fs/text/writer.h"
 #include "tests/unit/unit.h"
 
 #include <sched.h>

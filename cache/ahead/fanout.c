@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+#include "cache/ahead/fanout.h"
+
+struct count { /* of a level's first rows */
+    struct overlay *overlay;
+    struct fetcher *fetcher;
+    struct caller *caller;
+    const struct question *question;
+    struct question rest; /* behind what was counted */
+    struct buffer from;   /* its begin */
+    struct partition_tally tally;
+    struct page *page; /* of the level's begin, if it was fetched; held, so that it stays known */
+};
+
+/* The whole page is fetched, also what is known of it: so one request fills all gaps. */
+static int fetch_first_page(struct count *count)
+{
+    const struct question *question = count->question;
+    struct fetch fetch = {
+        .table = question->table, .range = question->range, .top = FANOUT_ROWS, .keys_only = true};
+    bool is_own;
+    return fetcher_fetch(count->fetcher, count->caller, &fetch, question->since, &count->page,
+                         &is_own);
+}
+
+/* As overlay_next. */
+static int next_rows(struct count *count, struct seen *ret)
+{
+    const struct on_miss on_miss = {.top = FANOUT_ROWS, .keys_only = true};
+    int known = overlay_look(count->overlay, &count->rest, ret, NULL), r = 0;
+    if (known < 0)
+        return call_fail(&count->caller->call, known, "out of memory");
+    if (known != KNOWN_NOT)
+        return known == KNOWN_ROWS;
+    if (!count->page)
+        r = fetch_first_page(count);
+    return r < 0 ? r : overlay_next(count->overlay, count->caller, &count->rest, &on_miss, ret);
+}
+
+/* 1: there may be more rows; 0: there are none; or -errno. */
+static int count_more(struct count *count)
+{
+    struct seen seen = {0};
+    int r = next_rows(count, &seen);
+    if (r <= 0)
+        return r;
+    r = partition_tally_add(&count->tally, &seen.run, FANOUT_ROWS - count->tally.rows);
+    buffer_clear(&count->from);
+    if (r == 0)
+        r = position_append_behind(&count->from, buffer_bytes(&count->tally.last));
+    count->rest.range.lo = buffer_bytes(&count->from);
+    run_finish(&seen.run);
+    if (r < 0)
+        return call_fail(&count->caller->call, r, "out of memory");
+    return !range_is_empty(count->rest.range);
+}
+
+int fanout_of_level(int fanout, struct overlay *overlay, struct fetcher *fetcher,
+                    struct caller *caller, const struct question *question, int *ret)
+{
+    struct count count = {.overlay = overlay,
+                          .fetcher = fetcher,
+                          .caller = caller,
+                          .question = question,
+                          .rest = *question};
+    int r = 1;
+    buffer_init(&count.from, POSITION_MAX_BYTES);
+    partition_tally_init(&count.tally);
+    count.rest.keys_suffice = true;
+    while (r > 0 && fanout == 0 && count.tally.rows < FANOUT_ROWS &&
+           count.tally.partitions < FANOUT_MANY_PARTITIONS)
+        r = count_more(&count);
+    *ret = fanout_of_tally(fanout, &count.tally);
+    partition_tally_finish(&count.tally);
+    buffer_finish(&count.from);
+    page_unref(count.page);
+    return MIN(r, 0);
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+#include "cache/ahead/rows_first.h"
+
+#define TRAVERSED_BYTES   ((size_t)16 << 20) /* what is visited within seconds */
+#define DENSE_AHEAD_BYTES ((size_t)4 << 20)  /* some pages: they may turn out not to be needed */
+/* More rows than these are read faster as keys: where the first ones let expect so. */
+#define DENSE_FIRST_ROWS 24000
+#define DENSE_ROWS       64000
+#define SHORT_PAGES      4 /* within one partition, beside one a partition */
+
+static int read_traversed(const struct rows_first *rows_first, struct caller *caller,
+                          const struct question *question, const struct owned_range *whole)
+{
+    struct question rest = *question;
+    struct traversal_step step = {
+        .whole = whole, .begin = question->range.lo, .since = question->since, .must_fit = true};
+    size_t bytes = 0;
+    int r;
+    _cleanup_(buffer_finish) struct buffer until = {.max = POSITION_MAX_BYTES};
+    _cleanup_(buffer_finish) struct buffer next = {.max = POSITION_MAX_BYTES};
+    do {
+        _cleanup_(page_unrefp) struct page *page = NULL;
+        r = overlay_lacks(rows_first->prefetchers->overlay, &rest, &next);
+        if (r < 0)
+            return call_fail(&caller->call, r, "out of memory");
+        bool is_stuck = bytes > 0 && bytes_equal(buffer_bytes(&next), buffer_bytes(&until));
+        buffer_swap(&until, &next);
+        rest.range.lo = step.position = buffer_bytes(&until);
+        if (is_stuck) /* another thread of the process took it, and it was evicted */
+            r = REACH_NOT;
+        else if (r > 0)
+            r = traversals_reach(rows_first->traversals, caller, &step, &page);
+        bytes += page ? page_bytes(page) : 1;
+    } while (r == REACH_IN_CACHE && bytes < TRAVERSED_BYTES);
+    return MIN(r, 0);
+}
+
+/* Is nothing known at the begin of the range? If something is, it is likely that names were read
+ * there. */
+static bool is_new(const struct rows_first *rows_first, const struct question *question)
+{
+    struct seen seen = {0};
+    _cleanup_(buffer_finish) struct buffer until = {.max = POSITION_MAX_BYTES};
+    int known = overlay_look(rows_first->prefetchers->overlay, question, &seen, &until);
+    run_finish(&seen.run);
+    return known == KNOWN_NOT && bytes_equal(buffer_bytes(&until), question->range.lo);
+}
+
+struct dense {
+    struct partition_tally tally;
+    size_t pages, bytes;
+    size_t fanout; /* as the first page lets expect it */
+};
+
+/* Are few rows expected to be read until more than `fanout` partitions are counted? */
+static bool is_few(const struct dense *dense)
+{
+    const struct partition_tally *tally = &dense->tally;
+    return tally->rows / tally->partitions * dense->fanout <= DENSE_ROWS;
+}
+
+/* Should one more page be read? Not if a partition takes a whole page, if many pages lie within one
+ * partition, or if too many rows would follow. Pieces of the scan may end in short pages:
+ * SHORT_PAGES allows for them. 1, 0 or -ENOMEM. */
+static int count_page(struct dense *dense, const struct rows_first *rows_first,
+                      const struct run *run)
+{
+    const struct partition_tally *tally = &dense->tally;
+    int r = partition_tally_add(&dense->tally, run, run->end - run->begin);
+    if (dense->pages++ == 0)
+        dense->fanout = (size_t)fanout_of_tally(rows_first->fanout, tally);
+    dense->bytes += page_bytes(run->page);
+    return r < 0 ? r
+                 : tally->last_rows < TABLE_STORE_PAGE_ROWS &&
+                       dense->pages <= tally->partitions + SHORT_PAGES &&
+                       tally->partitions <= dense->fanout &&
+                       (tally->rows <= DENSE_FIRST_ROWS || is_few(dense)) &&
+                       dense->bytes < rows_first->cache_bytes / 4 * 3;
+}
+
+/* How many more pages are to be read, if the next ones hold as many partitions and rows as those so
+ * far. */
+static size_t pages_to_read(const struct dense *dense)
+{
+    const struct partition_tally *tally = &dense->tally;
+    size_t rows = is_few(dense)
+                      ? (dense->fanout - tally->partitions) * tally->rows / tally->partitions
+                      : DENSE_FIRST_ROWS - tally->rows;
+    return rows * dense->pages / tally->rows + 1;
+}
+
+/* 1: there may be rows behind those that were seen; 0: not; or -errno. */
+static int read_pages(const struct rows_first *rows_first, struct caller *caller,
+                      struct prefetcher *prefetcher, struct dense *dense)
+{
+    struct scan_item item = {0};
+    int r, goes_on = 1;
+    while (goes_on > 0 && (r = prefetcher_next(prefetcher, caller, true, &item)) > 0) {
+        goes_on = count_page(dense, rows_first, &item.rows);
+        run_finish(&item.rows);
+        if (goes_on > 0)
+            prefetcher_want(prefetcher, pages_to_read(dense));
+    }
+    return goes_on < 0 ? call_fail(&caller->call, goes_on, "out of memory") : r;
+}
+
+static int read_dense(const struct rows_first *rows_first, struct caller *caller,
+                      const struct question *question)
+{
+    _cleanup_(prefetcher_leavep) struct prefetcher *prefetcher = NULL;
+    struct dense dense = {0};
+    struct prefetcher_options options = {.kind = READ_ROWS,
+                                         .table = question->table,
+                                         .range = question->range,
+                                         .since = question->since,
+                                         .ahead_bytes = DENSE_AHEAD_BYTES};
+    int r = prefetcher_create(rows_first->prefetchers, &options, caller, &prefetcher);
+    if (r < 0)
+        return r;
+    partition_tally_init(&dense.tally);
+    r = read_pages(rows_first, caller, prefetcher, &dense);
+    partition_tally_finish(&dense.tally);
+    return caller_forgive(caller, MIN(r, 0));
+}
+
+int rows_first_read(const struct rows_first *rows_first, struct caller *caller,
+                    const struct question *question, const struct owned_range *whole)
+{
+    if (whole)
+        return read_traversed(rows_first, caller, question, whole);
+    bool may_come_back = caller->process != 0; /* for the rows */
+    return may_come_back && is_new(rows_first, question) ? read_dense(rows_first, caller, question)
+                                                         : 0;
+}

@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: MIT */
+#include "cache/core.h"
+#include "client/entity/entity_compare.h"
+
+int account_refuse_text(struct call *call, int error, const struct entity_input_refusal *refusal)
+{
+    struct buffer line = {.max = ENTITY_INPUT_MAX_LINE + 1};
+    int r = entity_input_refusal_append(&line, refusal);
+    (void)call_fail(call, error, "%s", r < 0 ? refusal->refusal.reason : buffer_string(&line));
+    if (refusal->refusal.code)
+        (void)snprintf(call->failure.code, sizeof(call->failure.code), "%s", refusal->refusal.code);
+    buffer_finish(&line);
+    return error;
+}
+
+int account_make_text(struct caller *caller, struct bytes position, struct bytes text,
+                      enum entity_input_kind kind, struct buffer *ret)
+{
+    const struct entity_input_over over = {.position = position, .text = text, .kind = kind};
+    struct text_notes notes;
+    return account_make_text_over(caller, &over, ret, &notes);
+}
+
+int account_make_stored_text(struct caller *caller, struct bytes position,
+                             const struct entity *stored, struct buffer *ret)
+{
+    int r = account_check_readable(caller, stored);
+    return r < 0 ? r
+                 : account_make_text(caller, position, page_text(stored->page, stored->row),
+                                     INPUT_WHOLE, ret);
+}
+
+int account_read_keys(struct caller *caller, struct bytes text, enum edit_begin begin,
+                      struct buffer *ret_partition_key, struct buffer *ret_row_key)
+{
+    _cleanup_(entity_input_destroyp) struct entity_input *input = NULL;
+    struct entity_input_refusal refusal = {0};
+    int r = entity_input_create(&input);
+    if (r == 0)
+        r = entity_input_read_keys(input, text, account_input_kind(begin), ret_partition_key,
+                                   ret_row_key, &refusal);
+    if (r == -ENOMEM)
+        return call_fail(&caller->call, r, "no memory for the entity's text");
+    return r < 0 ? account_refuse_text(&caller->call, r, &refusal) : 0;
+}
+
+int account_send(struct account *account, struct caller *caller, const char *table,
+                 const struct write *write, struct entity *ret_now)
+{
+    return committer_write(account->write.committer, caller, table, write, 1, ret_now);
+}
+
+/* Has an earlier store of this edit, whose answer was lost, stored what is there now? */
+static bool is_own_version(const struct caller *caller, const struct edit *edit,
+                           const struct entity *now)
+{
+    struct caller quiet = *caller; /* the reason of the refusal stays */
+    _cleanup_(buffer_finish) struct buffer text = {.max = ENTITY_INPUT_MAX_BYTES};
+    return edit->doubtful.data && now->page &&
+           account_make_text(&quiet, edit->address.position, edit->doubtful, INPUT_WHOLE, &text) ==
+               0 &&
+           entity_text_equal(page_text(now->page, now->row), buffer_bytes(&text));
+}
+
+/* The write was refused because of what is there now. If that is this edit's own, it is replaced,
+ * or it is what was to be stored. 0 or -errno. */
+static int write_over_own(struct account *account, struct caller *caller, const struct edit *edit,
+                          struct write *write, struct entity *now)
+{
+    if (entity_text_equal(page_text(now->page, now->row), write->text)) {
+        read_versions_note_stored(account->write.versions, edit->address,
+                                  page_etag(now->page, now->row));
+        return 0;
+    }
+    _cleanup_(entity_finish) struct entity own = *now;
+    now->page = NULL;
+    write->kind = WRITE_REPLACE;
+    write->if_match = page_etag(own.page, own.row);
+    int r = account_send(account, caller, edit->address.table, write, now);
+    write->if_match = (struct bytes){0};
+    return r;
+}
+
+int account_lose(struct account *account, struct caller *caller, struct address address, int error,
+                 enum write_kind kind)
+{
+    struct failure *failure = &caller->call.failure;
+    bool is_gone =
+        error == -ENOENT && kind == WRITE_REPLACE && strcmp(failure->code, "TableNotFound") != 0;
+    if (error != -ESTALE && !is_gone)
+        return error;
+    failure->advice = is_gone ? "another client has deleted the entity; write it again to store it"
+                              : "another client has changed the entity since it was read";
+    failure->error = -ESTALE;
+    read_versions_forget(account->write.versions, caller->process, address);
+    return -ESTALE;
+}
+
+void account_known(struct account *account, const struct caller *caller, struct address address,
+                   struct known_versions *ret)
+{
+    int r = read_versions_find(account->write.versions, caller->process, address, &ret->read);
+    ret->has_read_lost = r == -ESTALE;
+    (void)pending_masked(account->write.pending, address.table, address.position, &ret->masked);
+}
+
+struct write account_choose_write(const struct account *account, const struct edit *edit,
+                                  struct bytes text, const struct known_versions *known)
+{
+    struct write_facts facts = {.begin = edit->begin,
+                                .last_stored = edit->last_stored,
+                                .snapshot = edit->snapshot,
+                                .read = etag_bytes(&known->read),
+                                .masked = etag_bytes(&known->masked),
+                                .overwrites_conflicts = account->options.overwrites_conflicts};
+    struct write_rule rule = write_rule_choose(&facts);
+    return (struct write){.kind = rule.kind,
+                          .position = edit->address.position,
+                          .if_match = rule.if_match,
+                          .text = text};
+}
+
+/* What was queued may have been refused for any reason, or without memory its version is not known.
+ */
+static int lose_queued(struct account *account, struct caller *caller, struct address address,
+                       const char *reason)
+{
+    (void)call_fail(&caller->call, -ESTALE, "%s", reason);
+    int r = account_lose(account, caller, address, -ESTALE, WRITE_REPLACE);
+    caller->call.failure.advice =
+        "read the entity again, or write it again to replace what is there";
+    return r;
+}
+
+int account_check_read(struct account *account, struct caller *caller, struct address address,
+                       const struct known_versions *known)
+{
+    if (!known->has_read_lost || known->masked.size > 0 || account->options.overwrites_conflicts)
+        return 0;
+    return lose_queued(account, caller, address,
+                       "the text that was read was queued, and is not known to be stored");
+}
+
+/* Was the queued text refused that the edit is to replace? Then nothing is sent. 0 or -ESTALE. */
+static int check_queued(struct account *account, struct caller *caller, const struct edit *edit,
+                        const struct known_versions *known)
+{
+    bool has_stored = edit->last_stored.size > 0 || edit->queued;
+    if (edit->begin == EDIT_OVER && !has_stored)
+        return account_check_read(account, caller, edit->address, known);
+    if (edit->begin == EDIT_APPENDED || !edit->queued || known->masked.size > 0 ||
+        account->options.overwrites_conflicts || later_etag_get(edit->queued).size > 0)
+        return 0;
+    return lose_queued(account, caller, edit->address,
+                       "the text that was queued before is not known to be stored");
+}
+
+/* What this mount has stored after the edit's last store is no other client's change: the last one
+ * wins, unless the program has read an older version. The edit views `stored`. */
+static void follow_own_stores(struct account *account, struct edit *edit,
+                              const struct known_versions *known, struct etag *stored)
+{
+    if (edit->last_stored.size == 0 || edit->was_read || edit->begin == EDIT_CHANGED ||
+        known->has_read_lost)
+        return;
+    read_versions_find_stored(account->write.versions, edit->address, stored);
+    struct bytes latest = etag_bytes(stored), read = etag_bytes(&known->read);
+    if (latest.size > 0 && (read.size == 0 || bytes_equal(read, latest)))
+        edit->last_stored = latest;
+}
+
+static int store_alone(struct account *account, struct caller *caller, const struct edit *edit,
+                       struct bytes text, const struct known_versions *known, struct entity *ret)
+{
+    _cleanup_(entity_finish) struct entity now = {0};
+    struct etag stored;
+    struct edit own = *edit;
+    if (edit->queued && known->masked.size == 0)
+        own.last_stored = later_etag_get(edit->queued);
+    follow_own_stores(account, &own, known, &stored);
+    struct write write = account_choose_write(account, &own, text, known);
+    int r = account_send(account, caller, edit->address.table, &write, &now);
+    if ((r == -ESTALE || r == -EEXIST) && is_own_version(caller, edit, &now))
+        r = write_over_own(account, caller, edit, &write, &now);
+    if (r < 0)
+        return account_lose(account, caller, edit->address, r, write.kind);
+    caller->call.failure = (struct failure){0};
+    if (known->read.size > 0 || edit->begin == EDIT_CHANGED) /* else it wrote without looking */
+        account_wrote(account, caller, edit->address, &now);
+    *ret = now;
+    now.page = NULL;
+    return 0;
+}
+
+/* Does the write expect something else than was last known of the entity? Then it is sent at once,
+ * and the service decides: the caller is told, as without write-back. */
+static bool is_unexpected(struct account *account, struct address address,
+                          const struct write *write)
+{
+    if (write->kind == WRITE_UPSERT_REPLACE)
+        return false;
+    _cleanup_(entity_finish) struct entity known = {0};
+    int r = account_look(account, address, &known);
+    if (r == KNOWN_ROWS)
+        return !bytes_equal(page_etag(known.page, known.row), write->if_match);
+    return r == KNOWN_EMPTY && write->kind != WRITE_INSERT;
+}
+
+/* May the text be queued, with write-back? Not one that goes on with an earlier store of the edit:
+ * what became of that one counts. ret: the write. */
+static bool may_be_queued(struct account *account, const struct edit *edit, struct bytes text,
+                          const struct known_versions *known, struct write *ret)
+{
+    if (!account->options.is_write_back || edit->begin == EDIT_APPENDED || edit->is_blank ||
+        edit->doubtful.data || edit->last_stored.size > 0 || edit->queued ||
+        known->masked.size > 0 || !account_may_queue(account))
+        return false;
+    *ret = account_choose_write(account, edit, text, known);
+    return !is_unexpected(account, edit->address, ret);
+}
+
+/* Under a mask an empty new file replaces nothing: the entity is shown again. 1; 0: there is none
+ * to show; -errno. */
+static int show_again(struct account *account, struct caller *caller, const struct edit *edit,
+                      struct known_versions *known, struct entity *ret)
+{
+    if (!edit->is_blank || known->masked.size == 0)
+        return 0;
+    pending_unmask(account->write.pending, edit->address.table, edit->address.position);
+    known->masked.size = 0;
+    int r = account_find(account, caller, edit->address, ret);
+    if (r < 0 && r != -ENOENT)
+        return r;
+    caller->call.failure = (struct failure){0};
+    return r == 0;
+}
+
+/* Was the file opened for appending before the entity was masked? Then it does not begin a new
+ * text: what it appends is merged into the entity, which is shown again. */
+static bool goes_on_appending(const struct edit *edit)
+{
+    return edit->begin == EDIT_APPENDED &&
+           (edit->snapshot.size > 0 || edit->last_stored.size > 0 || edit->queued);
+}
+
+/* Is the claim the queue's afterwards? Then ret_is_queued. */
+static int store_claimed(struct account *account, struct caller *caller, const struct edit *edit,
+                         struct bytes text, struct entity *ret, bool *ret_is_queued)
+{
+    struct known_versions known;
+    account_known(account, caller, edit->address, &known);
+    int r = show_again(account, caller, edit, &known, ret);
+    if (r != 0)
+        return MIN(r, 0);
+    r = check_queued(account, caller, edit, &known);
+    if (r < 0)
+        return r;
+    struct write write;
+    if (may_be_queued(account, edit, text, &known, &write)) {
+        r = account_queue_text(account, caller, edit->address.table, &write, ret);
+        *ret_is_queued = r == 0;
+        return r;
+    }
+    bool is_masked = known.masked.size > 0 && !goes_on_appending(edit);
+    if (known.masked.size > 0 && !is_masked)
+        pending_unmask(account->write.pending, edit->address.table, edit->address.position);
+    r = edit->begin == EDIT_APPENDED && !is_masked
+            ? account_append_claimed(account, caller, edit->address, edit->text, ret)
+            : store_alone(account, caller, edit, text, &known, ret);
+    if (r == 0 && is_masked)
+        pending_unmask(account->write.pending, edit->address.table, edit->address.position);
+    return r;
+}
+
+int account_store(struct account *account, struct caller *caller, const struct edit *edit,
+                  struct entity *ret)
+{
+    _cleanup_(buffer_finish) struct buffer text = {.max = ENTITY_INPUT_MAX_BYTES};
+    struct text_notes notes;
+    int r = account_may_change(account, caller);
+    if (r == 0)
+        r = account_make_edit_text(account, caller, edit, &text, &notes);
+    if (r == 0)
+        r = write_side_claim(&account->write, edit->address, &caller->call);
+    if (r < 0)
+        return r;
+    bool is_queued = false;
+    r = store_claimed(account, caller, edit, buffer_bytes(&text), ret, &is_queued);
+    if (r == 0)
+        local_directories_filled(account->write.local, edit->address);
+    if (!is_queued)
+        write_side_release(&account->write, edit->address);
+    if (r == 0)
+        account_tell_notes(account, caller, edit->address, &notes);
+    return r;
+}
+
+/* The write is one over this version. A WRITE_REPLACE stores its text again, which `text` gets. */
+static int aim_at(struct caller *caller, const struct entity *found, struct write *write,
+                  struct buffer *text)
+{
+    write->if_match = page_etag(found->page, found->row);
+    if (write->kind != WRITE_REPLACE)
+        return 0;
+    buffer_clear(text);
+    int r = account_make_stored_text(caller, write->position, found, text);
+    write->text = buffer_bytes(text);
+    return r;
+}
+
+int account_write_over(struct account *account, struct caller *caller, const char *table,
+                       struct write write, struct entity *ret)
+{
+    _cleanup_(buffer_finish) struct buffer text = {.max = ENTITY_INPUT_MAX_BYTES};
+    bool is_other = false;
+    int r = account_send(account, caller, table, &write, ret);
+    while (r == -ESTALE && ret->page) {
+        _cleanup_(entity_finish) struct entity found = *ret;
+        ret->page = NULL;
+        r = call_check(&caller->call, account->read.clock, "other clients keep changing it");
+        caller->call.failure.advice = NULL; /* the service answers */
+        if (r == 0)
+            r = aim_at(caller, &found, &write, &text);
+        if (r < 0)
+            return r;
+        r = account_send(account, caller, table, &write, ret);
+        is_other = true;
+    }
+    return r < 0 ? r : is_other;
+}
+
+void account_note_replaced(struct account *account, const struct caller *caller,
+                           struct address address, struct bytes before, const struct entity *now)
+{
+    struct etag read;
+    (void)read_versions_find(account->write.versions, caller->process, address, &read);
+    if (read.size > 0 && bytes_equal(etag_bytes(&read), before))
+        account_wrote(account, caller, address, now);
+}
+
+static int touch_claimed(struct account *account, struct caller *caller, struct address address,
+                         const struct bytes *known, struct entity *ret)
+{
+    _cleanup_(entity_finish) struct entity before = {0};
+    _cleanup_(entity_finish) struct entity now = {0};
+    _cleanup_(buffer_finish) struct buffer text = {.max = ENTITY_INPUT_MAX_BYTES};
+    struct write write = {.kind = WRITE_REPLACE, .position = address.position};
+    int r = account_find(account, caller, address, &before);
+    if (r == 0)
+        r = aim_at(caller, &before, &write, &text);
+    if (r < 0)
+        return r;
+    struct bytes etag = write.if_match;
+    r = account_write_over(account, caller, address.table, write, &now);
+    if (r < 0)
+        return r;
+    bool is_known = !known || (r == 0 && bytes_equal(*known, etag));
+    if (r == 0)
+        account_note_replaced(account, caller, address, etag, &now);
+    *ret = (struct entity){0};
+    if (is_known) {
+        *ret = now;
+        now.page = NULL;
+    }
+    return 0;
+}
+
+int account_touch(struct account *account, struct caller *caller, struct address address,
+                  struct bytes known, const struct later_etag *queued, struct entity *ret)
+{
+    int r = account_may_change(account, caller);
+    if (r == 0)
+        r = write_side_claim(&account->write, address, &caller->call);
+    if (r < 0)
+        return r;
+    bool is_any = known.size == 0 && !queued;
+    if (queued)
+        known = later_etag_get(queued);
+    r = touch_claimed(account, caller, address, is_any ? NULL : &known, ret);
+    write_side_release(&account->write, address);
+    return r;
+}
+
+void account_opened(struct account *account, const struct caller *caller, struct address address,
+                    const struct entity *entity)
+{
+    struct read_versions *versions = account->write.versions;
+    struct later_etag *later = page_later_etag(entity->page);
+    if (later)
+        read_versions_note_later(versions, caller->process, address, later);
+    else
+        read_versions_note(versions, caller->process, address,
+                           page_etag(entity->page, entity->row));
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CACHE_KNOWN_STAMP_H
+#define CACHE_KNOWN_STAMP_H
+/* When a request was sent to the service: the time, and the order among all requests and changes of
+ * this mount. A question uses a stamp, too: it wants an answer that was asked for `since` then.
+ * Values; any thread. */
+#include "client/base/base.h"
+
+struct stamp {
+    int64_t asked_ms; /* monotonic */
+    uint64_t order;   /* grows with each stamp: it orders two stamps of one millisecond */
+};
+
+/* Taken before a query is sent, or after a change of our own was acknowledged. So a change is
+ * younger than every query that was sent before its acknowledgement. */
+static inline struct stamp stamp_take(_Atomic uint64_t *orders, int64_t now_ms)
+{
+    return (struct stamp){now_ms, ++*orders};
+}
+
+/* For a question that accepts only answers that are asked for from now on. */
+static inline struct stamp stamp_from_now(_Atomic uint64_t *orders, int64_t now_ms)
+{
+    return (struct stamp){now_ms, *orders + 1};
+}
+
+/* For a question that accepts answers that were asked for at not_before_ms or later. */
+static inline struct stamp stamp_since(int64_t not_before_ms)
+{
+    return (struct stamp){not_before_ms, 0};
+}
+
+static inline bool stamp_satisfies(struct stamp stamp, struct stamp since)
+{
+    return stamp.asked_ms >= since.asked_ms && stamp.order >= since.order;
+}
+
+static inline bool stamp_is_younger(struct stamp a, struct stamp b)
+{
+    return a.order > b.order;
+}
+
+#endif

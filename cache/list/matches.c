@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+#include "cache/list/matches.h"
+#include "client/filter/filter.h"
+
+struct matches {
+    const struct listing_source *source;
+    const struct directory *directory;
+    struct filter *filter;
+    struct prefetcher *prefetcher; /* NULL: none runs */
+    struct stamp since;            /* the begin of the scan */
+    struct buffer at;              /* where the caller asked last */
+    struct run rows; /* taken from the prefetcher; the caller has not come behind it */
+};
+
+int matches_create(const struct listing_source *source, const struct directory *directory,
+                   struct matches **ret)
+{
+    struct filter_error error;
+    _cleanup_(matches_destroyp) struct matches *matches = calloc(1, sizeof(*matches));
+    if (!matches)
+        return -ENOMEM;
+    matches->source = source;
+    matches->directory = directory;
+    buffer_init(&matches->at, POSITION_MAX_BYTES);
+    int r = filter_create(bytes_of(directory->filter), &matches->filter, &error);
+    if (r == 0)
+        *ret = TAKE_PTR(matches);
+    return r;
+}
+
+void matches_begin_anew(struct matches *matches)
+{
+    prefetcher_leave(TAKE_PTR(matches->prefetcher));
+    run_finish(&matches->rows);
+    matches->rows = (struct run){0};
+}
+
+void matches_destroy(struct matches *matches)
+{
+    if (!matches)
+        return;
+    matches_begin_anew(matches);
+    filter_destroy(matches->filter);
+    buffer_finish(&matches->at);
+    free(matches);
+}
+
+static bool are_keys(const struct matches *matches)
+{
+    return matches->directory->kind != DIRECTORY_ENTITIES;
+}
+
+static int begin(struct matches *matches, struct caller *caller, struct bytes lo)
+{
+    const struct directory *directory = matches->directory;
+    const struct read_ahead_apart apart = {.table = directory->table,
+                                           .range = {lo, directory->range.hi},
+                                           .keys_only = are_keys(matches),
+                                           .filter = matches->filter,
+                                           .is_kept = true};
+    matches_begin_anew(matches);
+    matches->since = stamp_since(clock_now_ms(matches->source->read->clock));
+    return read_ahead_apart(matches->source->read_ahead, caller, &apart, &matches->prefetcher);
+}
+
+/* What is known of the row by now, asked for or changed since the scan began: enum knowledge, or
+ * -ENOMEM. What is older says nothing: another client may have stored it again meanwhile. */
+static int look(const struct matches *matches, const struct page *page, size_t row,
+                struct seen *ret)
+{
+    _cleanup_(buffer_finish) struct buffer behind = {.max = POSITION_MAX_BYTES};
+    struct bytes position = page_position(page, row);
+    int r = position_append_behind(&behind, position);
+    if (r < 0)
+        return r;
+    const struct question question = {.table = matches->directory->table,
+                                      .range = {position, buffer_bytes(&behind)},
+                                      .since = matches->since,
+                                      .keys_suffice = are_keys(matches)};
+    return overlay_look(matches->source->read->overlay, &question, ret, NULL);
+}
+
+/* Does the row that the scan has brought stand for what is known of it? If not, ret->run has what
+ * is to be shown in its place, if anything is. 1, 0, -ENOMEM. */
+static int is_current(const struct matches *matches, const struct page *page, size_t row,
+                      struct seen *ret)
+{
+    int r = look(matches, page, row, ret);
+    if (r == KNOWN_NOT) {
+        ret->asked_ms = matches->since.asked_ms;
+        return 1;
+    }
+    if (r < 0)
+        return r;
+    if (r == KNOWN_EMPTY)
+        return 0;
+    const struct run *now = &ret->run;
+    if (now->page == page || are_keys(matches) ||
+        bytes_equal(page_etag(now->page, now->begin), page_etag(page, row)))
+        return 1;
+    if (filter_matches(matches->filter, page_position(now->page, now->begin),
+                       page_text(now->page, now->begin),
+                       page_timestamp(now->page, now->begin)) != 1)
+        run_finish(&ret->run);
+    return 0;
+}
+
+/* As many of the rows as are current; or the one that is shown in place of the first. 1; 0: the
+ * first one is not shown; -ENOMEM. */
+static int choose(struct matches *matches, struct seen *ret)
+{
+    struct run *rows = &matches->rows;
+    size_t end = rows->begin;
+    int r = 1;
+    *ret = (struct seen){.asked_ms = INT64_MAX};
+    while (r > 0 && end < rows->end) {
+        struct seen now = {.asked_ms = INT64_MAX};
+        r = is_current(matches, rows->page, end, &now);
+        if (r > 0) {
+            ret->asked_ms = MIN(ret->asked_ms, now.asked_ms);
+            end++;
+        }
+        if (r == 0 && end == rows->begin && now.run.page) {
+            rows->begin++;
+            *ret = now;
+            return 1;
+        }
+        run_finish(&now.run);
+    }
+    if (r < 0)
+        return r;
+    if (end > rows->begin)
+        ret->run = (struct run){page_ref(rows->page), rows->begin, end};
+    rows->begin = MAX(end, rows->begin + 1);
+    return ret->run.page ? 1 : 0;
+}
+
+/* Takes what the scan has behind the rows. As matches_next. */
+static int take(struct matches *matches, struct caller *caller, bool may_wait)
+{
+    struct scan_item item = {0};
+    run_finish(&matches->rows);
+    matches->rows = (struct run){0};
+    int r = prefetcher_next(matches->prefetcher, caller, may_wait, &item);
+    if (r > 0)
+        matches->rows = item.rows;
+    return r;
+}
+
+static int go_to(struct matches *matches, struct caller *caller, struct bytes lo)
+{
+    int r = 0;
+    if (!matches->prefetcher || bytes_compare(lo, buffer_bytes(&matches->at)) < 0)
+        r = begin(matches, caller, lo);
+    if (r == 0 && buffer_set(&matches->at, lo) < 0)
+        r = call_fail(&caller->call, -ENOMEM, "out of memory");
+    return r;
+}
+
+int matches_next(struct matches *matches, struct caller *caller, struct bytes lo, bool may_wait,
+                 struct seen *ret)
+{
+    struct run *rows = &matches->rows;
+    if (position_is_unsettled(matches->directory->range.lo)) /* no service has it */
+        return 0;
+    int r = go_to(matches, caller, lo), chosen = 0;
+    while (r >= 0 && chosen == 0) {
+        if (rows->page)
+            rows->begin = MAX(rows->begin, page_seek(rows->page, lo));
+        bool has_rows = rows->page && rows->begin < rows->end;
+        if (has_rows)
+            chosen = choose(matches, ret);
+        else if ((r = take(matches, caller, may_wait)) == 0)
+            return 0;
+    }
+    return chosen < 0 ? call_fail(&caller->call, chosen, "out of memory") : r < 0 ? r : 1;
+}

@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: MIT */
+#include "cache/queue/overlay.h"
+
+#include <assert.h>
+#include <limits.h>
+
+struct overlay {
+    struct range_cache *cache;
+    struct fetcher *fetcher;
+    struct pending *pending;
+};
+
+/* The state of overlay_next, which goes along the question's range. */
+struct search {
+    struct overlay *overlay;
+    struct caller *caller;
+    const struct on_miss *on_miss;
+    struct question rest;      /* what is not known yet; its lo is `from` after the first step */
+    struct buffer from, until; /* until: of the last look */
+    struct page *page;         /* fetched at rest.range.lo; held, so that the cache keeps it */
+    bool is_own;               /* the page: this caller's request brought it */
+    uint64_t ended;            /* of pending, before the request */
+    bool was_in_vain;          /* at rest.range.lo */
+    bool is_unproven;          /* the table at rest.range.lo */
+    struct seen seen;
+};
+
+int overlay_create(struct range_cache *cache, struct fetcher *fetcher, struct pending *pending,
+                   struct overlay **ret)
+{
+    struct overlay *overlay = calloc(1, sizeof(*overlay));
+    if (!overlay)
+        return -ENOMEM;
+    *overlay = (struct overlay){cache, fetcher, pending};
+    *ret = overlay;
+    return 0;
+}
+
+void overlay_destroy(struct overlay *overlay)
+{
+    free(overlay);
+}
+
+/* What the page answers, as range_cache_next does. The page does not begin behind range.lo. */
+static int look_into_page(struct page *page, struct range range, struct run *ret_run,
+                          struct buffer *ret_until)
+{
+    struct range covered = page_range(page);
+    size_t begin = page_seek(page, range.lo), end = page_seek(page, range.hi);
+    assert(bytes_compare(covered.lo, range.lo) <= 0);
+    if (begin < end) {
+        *ret_run = (struct run){page_ref(page), begin, end};
+        return KNOWN_ROWS;
+    }
+    if (range_is_empty(range) || bytes_compare(covered.hi, range.hi) >= 0)
+        return KNOWN_EMPTY;
+    bool is_inside = bytes_compare(range.lo, covered.hi) < 0;
+    buffer_clear(ret_until);
+    int r = buffer_append(ret_until, is_inside ? covered.hi : range.lo);
+    return r < 0 ? r : KNOWN_NOT;
+}
+
+/* What the service has, as far as it is known; page NULL: the range cache is asked. */
+static int look_at_service(struct overlay *overlay, struct page *page,
+                           const struct question *question, struct seen *ret,
+                           struct buffer *ret_until)
+{
+    if (position_is_unsettled(question->range.lo)) { /* no service has it; it may be settled soon */
+        ret->was_overlaid = true;
+        return KNOWN_EMPTY;
+    }
+    int64_t asked_ms = page ? question->since.asked_ms : INT64_MAX; /* of a page: or later */
+    int r = page ? look_into_page(page, question->range, &ret->run, ret_until)
+                 : range_cache_next(overlay->cache, question, &ret->run, &asked_ms, ret_until);
+    ret->asked_ms = MIN(ret->asked_ms, asked_ms);
+    return r;
+}
+
+static bool is_masked(struct overlay *overlay, const char *table, struct bytes position)
+{
+    struct etag etag;
+    return pending_masked(overlay->pending, table, position, &etag);
+}
+
+bool overlay_is_changing(struct overlay *overlay, const char *table, struct bytes position)
+{
+    return is_masked(overlay, table, position) ||
+           pending_is_changing(overlay->pending, table, position);
+}
+
+/* Does what is known reach to the overlaid position? If not, the answer ends before it. */
+static bool comes_to_overlaid(int known, struct seen *seen, struct bytes overlaid,
+                              const struct buffer *until)
+{
+    if (known == KNOWN_NOT)
+        return bytes_compare(buffer_bytes(until), overlaid) >= 0;
+    if (known != KNOWN_ROWS)
+        return known == KNOWN_EMPTY;
+    seen->run.end = MIN(seen->run.end, page_seek(seen->run.page, overlaid));
+    if (seen->run.begin < seen->run.end)
+        return false;
+    run_finish(&seen->run);
+    return true;
+}
+
+/* One look, as far as the next overlaid position in the range, which is put into ret_overlaid. An
+ * enum knowledge: the answer. NOT_YET: the position has no row, and what follows it is to be looked
+ * at.
+ *
+ * Pending is looked at first. What takes the place of a queued change or of a mask is in the range
+ * cache before that ends: so either the one is seen, or the other. A queued text is a row; what is
+ * masked, or is to be deleted, is left out. */
+#define NOT_YET INT_MAX
+static int look_to_overlaid(struct overlay *overlay, struct page *page,
+                            const struct question *question, struct seen *ret,
+                            struct buffer *ret_until, struct buffer *ret_overlaid)
+{
+    _cleanup_(entity_finish) struct entity row = {0};
+    int r = pending_next(overlay->pending, question->table, question->range, &row, ret_overlaid);
+    if (r < 0)
+        return r;
+    int known = look_at_service(overlay, page, question, ret, ret_until);
+    if (r == OVERLAID_NOT || !comes_to_overlaid(known, ret, buffer_bytes(ret_overlaid), ret_until))
+        return known;
+    ret->was_overlaid = true;
+    if (!row.page)
+        return NOT_YET;
+    ret->run = (struct run){TAKE_PTR(row.page), row.row, row.row + 1};
+    return KNOWN_ROWS;
+}
+
+static int look_beside_changes(struct overlay *overlay, struct page *page,
+                               const struct question *question, struct seen *ret,
+                               struct buffer *ret_until)
+{
+    struct question rest = *question;
+    _cleanup_(buffer_finish) struct buffer overlaid = {.max = POSITION_MAX_BYTES};
+    _cleanup_(buffer_finish) struct buffer behind = {.max = POSITION_MAX_BYTES};
+    _cleanup_(buffer_finish) struct buffer own = {.max = POSITION_MAX_BYTES};
+    struct buffer *until = ret_until ? ret_until : &own;
+    int r;
+    while ((r = look_to_overlaid(overlay, page, &rest, ret, until, &overlaid)) == NOT_YET) {
+        buffer_clear(&behind);
+        r = position_append_behind(&behind, buffer_bytes(&overlaid));
+        if (r < 0)
+            return r;
+        rest.range.lo = buffer_bytes(&behind);
+    }
+    return r;
+}
+
+/* The rows end before the first dropped table among them. */
+static int end_before_dropped(struct overlay *overlay, struct seen *seen, struct buffer *until)
+{
+    struct run *run = &seen->run;
+    size_t row = run->begin;
+    while (row < run->end && !is_masked(overlay, NULL, page_position(run->page, row)))
+        row++;
+    if (row > run->begin) {
+        run->end = row;
+        return KNOWN_ROWS;
+    }
+    buffer_clear(until);
+    int r = buffer_append(until, page_position(run->page, row));
+    run_finish(run);
+    seen->is_unproven = true;
+    return r < 0 ? r : KNOWN_NOT;
+}
+
+static int look_for_tables(struct overlay *overlay, struct page *page,
+                           const struct question *question, struct seen *ret,
+                           struct buffer *ret_until)
+{
+    _cleanup_(buffer_finish) struct buffer own = {.max = POSITION_MAX_BYTES};
+    struct buffer *until = ret_until ? ret_until : &own;
+    int known = look_at_service(overlay, page, question, ret, until);
+    return known == KNOWN_ROWS ? end_before_dropped(overlay, ret, until) : known;
+}
+
+static int look(struct overlay *overlay, struct page *page, const struct question *question,
+                struct seen *ret, struct buffer *ret_until)
+{
+    *ret = (struct seen){.asked_ms = INT64_MAX};
+    if (!pending_has_overlay(overlay->pending))
+        return look_at_service(overlay, page, question, ret, ret_until);
+    return question->table ? look_beside_changes(overlay, page, question, ret, ret_until)
+                           : look_for_tables(overlay, page, question, ret, ret_until);
+}
+
+int overlay_look(struct overlay *overlay, const struct question *question, struct seen *ret,
+                 struct buffer *ret_until)
+{
+    return look(overlay, NULL, question, ret, ret_until);
+}
+
+static void search_finish(struct search *search)
+{
+    buffer_finish(&search->from);
+    buffer_finish(&search->until);
+    page_unref(search->page);
+}
+
+/* The page answers by itself, unless a queued change or a mask has ended since the request was
+ * sent: the page may show what was there before, and the cache, which has what took its place, is
+ * not asked. The number is looked at last (pending_ended). */
+static int look_into_own_page(struct search *search, struct seen *ret)
+{
+    const struct overlay *overlay = search->overlay;
+    struct bytes lo = search->rest.range.lo;
+    int r = look(search->overlay, search->page, &search->rest, ret, &search->until);
+    search->was_in_vain = pending_ended(overlay->pending) != search->ended;
+    if (!search->was_in_vain)
+        return r;
+    run_finish(&ret->run);
+    *ret = (struct seen){.asked_ms = INT64_MAX};
+    r = buffer_set(&search->until, lo);
+    return r < 0 ? r : KNOWN_NOT;
+}
+
+/* The cache first: it may know what is younger than the page that was fetched. It may know nothing
+ * even so, where the page's place was taken by others' pages, and these were evicted. Then a page
+ * of our own request answers by itself: so no request is in vain, however small the cache is. A
+ * page of another caller's request may be older than the question wants: then it was joined in
+ * vain. */
+static int find_known(struct search *search)
+{
+    const struct question *rest = &search->rest;
+    struct seen seen;
+    int r = overlay_look(search->overlay, rest, &seen, &search->until);
+    search->was_in_vain = r == KNOWN_NOT && !seen.is_unproven && search->page &&
+                          bytes_equal(buffer_bytes(&search->until), rest->range.lo);
+    if (search->was_in_vain && search->is_own)
+        r = look_into_own_page(search, &seen);
+    search->is_unproven = seen.is_unproven;
+    search->seen.run = seen.run;
+    search->seen.asked_ms = MIN(search->seen.asked_ms, seen.asked_ms);
+    search->seen.was_overlaid |= seen.was_overlaid;
+    return r;
+}
+
+/* Nothing lies before `until`: the rest of the question begins there. */
+static void advance(struct search *search)
+{
+    buffer_swap(&search->from, &search->until);
+    search->rest.range.lo = buffer_bytes(&search->from);
+    page_unref(TAKE_PTR(search->page));
+}
+
+/* The end of what one request can ask for: where the range crosses a border of partitions and has
+ * an end inside one, that partition's end. */
+static int end_askable(struct range *range, struct buffer *ret_hi)
+{
+    if (range_is_askable(*range))
+        return 0;
+    struct bytes inside = position_has_row(range->lo) ? range->lo : range->hi;
+    int r = position_append_behind(ret_hi, position_partition_key(inside));
+    range->hi = buffer_bytes(ret_hi);
+    return r;
+}
+
+/* A listed table that was dropped here is read, because that shows whether another client has
+ * created it again. If the service does not let it be read, it is no table yet. */
+static int prove_table(struct search *search)
+{
+    struct overlay *overlay = search->overlay;
+    struct caller *caller = search->caller;
+    struct bytes name = search->rest.range.lo;
+    _cleanup_(freep) char *table = strndup(name.data, name.size);
+    _cleanup_(page_unrefp) struct page *page = NULL;
+    struct etag drop;
+    struct fetch fetch = {
+        .table = table, .range = RANGE_ALL, .top = 1, .keys_only = true, .is_alone = true};
+    bool is_own;
+    int r = table ? 0 : -ENOMEM;
+    if (r == 0 && pending_masked(overlay->pending, NULL, name, &drop))
+        r = fetcher_fetch(overlay->fetcher, caller, &fetch, search->rest.since, &page, &is_own);
+    if (page)
+        (void)pending_unmask_version(overlay->pending, NULL, name, etag_bytes(&drop));
+    if (r == -ENOMEM)
+        return call_fail(&caller->call, r, "out of memory");
+    if (r >= 0 || (r = caller_forgive(caller, r)) < 0)
+        return r;
+    buffer_clear(&search->until);
+    r = position_append_behind(&search->until, name);
+    advance(search);
+    return r < 0 ? call_fail(&caller->call, r, "out of memory") : 0;
+}
+
+static int fetch_rest(struct search *search)
+{
+    const struct on_miss *on_miss = search->on_miss;
+    const struct question *rest = &search->rest;
+    struct seen *seen = &search->seen;
+    struct range range = rest->range;
+    _cleanup_(buffer_finish) struct buffer hi = {.max = POSITION_MAX_BYTES};
+    int r = end_askable(&range, &hi);
+    if (r < 0)
+        return call_fail(&search->caller->call, r, "no memory for the end of a partition");
+    search->ended = pending_ended(search->overlay->pending);
+    struct fetch fetch = {.table = rest->table,
+                          .range = range,
+                          .top = on_miss->top,
+                          .keys_only = on_miss->keys_only && rest->keys_suffice,
+                          .is_alone = search->was_in_vain};
+    r = fetcher_fetch(search->overlay->fetcher, search->caller, &fetch, rest->since, &search->page,
+                      &search->is_own);
+    if (r < 0)
+        return r;
+    seen->was_fetched = true;
+    if (search->is_own) {
+        seen->fetched_rows += page_rows(search->page);
+        seen->fetched_bytes += page_bytes(search->page);
+    }
+    return 0;
+}
+
+int overlay_next(struct overlay *overlay, struct caller *caller, const struct question *question,
+                 const struct on_miss *on_miss, struct seen *ret)
+{
+    _cleanup_(search_finish) struct search search = {.overlay = overlay,
+                                                     .caller = caller,
+                                                     .on_miss = on_miss,
+                                                     .rest = *question,
+                                                     .seen = {.asked_ms = INT64_MAX}};
+    buffer_init(&search.from, POSITION_MAX_BYTES);
+    buffer_init(&search.until, POSITION_MAX_BYTES);
+    int r;
+    while ((r = find_known(&search)) == KNOWN_NOT) {
+        advance(&search);
+        r = search.is_unproven ? prove_table(&search) : fetch_rest(&search);
+        if (r < 0)
+            return r;
+    }
+    if (r < 0)
+        return call_fail(&caller->call, r, "no memory for what is known");
+    *ret = search.seen;
+    return r == KNOWN_ROWS;
+}
+
+/* Appends the least position behind the run's row. */
+static int append_behind(struct buffer *ret, const struct run *run, size_t row)
+{
+    return position_append_behind(ret, page_position(run->page, row));
+}
+
+struct page *overlay_known_page(struct overlay *overlay, const struct question *question)
+{
+    struct page *page = NULL;
+    struct seen seen = {0};
+    int r = look_at_service(overlay, NULL, question, &seen, NULL);
+    if (r == KNOWN_EMPTY)
+        (void)page_create_empty(question->range, &page);
+    else if (r == KNOWN_ROWS && range_holds(page_range(seen.run.page), question->range.lo))
+        page = page_ref(seen.run.page);
+    run_finish(&seen.run);
+    return page;
+}
+
+int overlay_knows_row(struct overlay *overlay, const struct question *question,
+                      int64_t *ret_asked_ms)
+{
+    struct question rest = *question;
+    _cleanup_(buffer_finish) struct buffer position = {.max = POSITION_MAX_BYTES};
+    _cleanup_(buffer_finish) struct buffer lo = {.max = POSITION_MAX_BYTES};
+    int r;
+    while ((r = range_cache_find_row(overlay->cache, &rest, &position, ret_asked_ms)) > 0 &&
+           overlay_is_changing(overlay, question->table, buffer_bytes(&position))) {
+        buffer_clear(&lo);
+        r = position_append_behind(&lo, buffer_bytes(&position));
+        if (r < 0)
+            return r;
+        rest.range.lo = buffer_bytes(&lo);
+    }
+    return r;
+}
+
+int overlay_lacks(struct overlay *overlay, const struct question *question,
+                  struct buffer *ret_until)
+{
+    struct question rest = *question;
+    _cleanup_(buffer_finish) struct buffer lo = {.max = POSITION_MAX_BYTES};
+    int r;
+    do {
+        struct seen seen;
+        r = overlay_look(overlay, &rest, &seen, ret_until);
+        buffer_clear(&lo);
+        if (r == KNOWN_ROWS && append_behind(&lo, &seen.run, seen.run.end - 1) < 0)
+            r = -ENOMEM;
+        rest.range.lo = buffer_bytes(&lo);
+        run_finish(&seen.run);
+    } while (r == KNOWN_ROWS && !range_is_empty(rest.range));
+    return r < 0 ? r : r == KNOWN_NOT;
+}
+
+/* The first `top` rows of the run as keys, in a page that covers the range up to behind the last.
+ */
+static int make_keys(struct range range, const struct run *run, int top, struct page **ret)
+{
+    _cleanup_(page_builder_destroyp) struct page_builder *builder = NULL;
+    _cleanup_(buffer_finish) struct buffer end = {.max = POSITION_MAX_BYTES};
+    size_t last = run->begin + MIN(run->end - run->begin, (size_t)top);
+    int r = page_builder_create(PAGE_MAX_BYTES, &builder);
+    for (size_t row = run->begin; r == 0 && row < last; row++)
+        r = page_builder_end_row(builder, page_position(run->page, row), BYTES_LITERAL(""), 0);
+    if (r == 0)
+        r = append_behind(&end, run, last - 1);
+    range.hi = buffer_bytes(&end);
+    return r < 0 ? r : page_builder_finish(builder, range, true, ret);
+}
+
+int overlay_keys(struct overlay *overlay, struct caller *caller, const struct question *question,
+                 int top, struct page **ret, struct seen *ret_seen)
+{
+    struct on_miss on_miss = {.top = top, .keys_only = true};
+    struct seen seen = {0};
+    int r = overlay_next(overlay, caller, question, &on_miss, &seen);
+    if (r < 0)
+        return r;
+    r = r == 0 ? page_create_empty(question->range, ret)
+               : make_keys(question->range, &seen.run, top, ret);
+    run_finish(&seen.run);
+    *ret_seen = seen;
+    return r < 0 ? call_fail(&caller->call, r, "out of memory") : 0;
+}

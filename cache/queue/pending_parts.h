@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CACHE_QUEUE_PENDING_PARTS_H
+#define CACHE_QUEUE_PENDING_PARTS_H
+/* What the files of pending share. Private to them. Everything here is guarded by the monitor. */
+#include "cache/queue/pending_hold.h"
+#include "cache/queue/pending_queue.h"
+#include "cache/queue/pending_table.h"
+#include "client/base/monitor.h"
+
+#include <bsd/sys/tree.h>
+#include <stdatomic.h>
+#include <sys/queue.h>
+
+struct waiter { /* on the stack of its thread */
+    TAILQ_ENTRY(waiter) entry;
+    bool has_claim; /* the position was handed over to it */
+};
+
+TAILQ_HEAD(waiter_list, waiter);
+
+enum record_state { FREE, CLAIMED, WAITING, SENDING };
+
+struct mask {                      /* of a record */
+    TAILQ_ENTRY(record) in_tables; /* of a masked table */
+    struct etag etag;              /* of the masked version */
+};
+
+/* A queue may have hundreds of thousands of records with a queued change: both are kept small. */
+struct record { /* of a position that is claimed, queued or masked */
+    RB_ENTRY(record) by_key;
+    struct address address;     /* table "": the position is a table's name */
+    struct waiter_list waiters; /* in the order in which they came; none while FREE */
+    struct mask *mask;          /* NULL: it is not masked */
+    struct queued *queued;      /* while WAITING or SENDING */
+    enum record_state state;
+    char text[]; /* table, NUL, position */
+};
+
+struct queued { /* the change of a record */
+    TAILQ_ENTRY(queued) in_partition;
+    struct record *record;
+    struct partition *partition;
+    uint64_t number; /* of all that were ever queued */
+    int64_t queued_ms;
+    struct entity text;
+    uint64_t process;
+    uint32_t bytes, request_bytes;
+    uint32_t etag_size;
+    uint8_t kind; /* enum write_kind */
+    bool is_doubtful;
+    bool is_hurried; /* a caller waits for this one: it goes before what was queued earlier */
+    char if_match[];
+};
+
+TAILQ_HEAD(queued_list, queued);
+
+struct partition { /* that has a queued change */
+    RB_ENTRY(partition) by_key;
+    RB_ENTRY(partition) by_ready;
+    struct address address;     /* the position is the PartitionKey */
+    struct queued_list waiting; /* what is hurried first; each of the two parts by number */
+    struct queued_list sending; /* in any order */
+    size_t count;               /* of `waiting` */
+    size_t request_bytes;       /* of `waiting` */
+    uint64_t due_number;        /* what is queued with this number or below is due */
+    int64_t not_before_ms;      /* of the next attempt */
+    int64_t taken_ms;           /* when the last batch was taken */
+    int64_t ready_ms;           /* of the next batch; INT64_MAX: none, and not in the tree */
+    int out;                    /* batches */
+    int failed_in_a_row;        /* attempts at which the service was not available */
+    bool is_held;               /* all of `waiting` is: pending_hold.h */
+    bool was_held;              /* it is held, or has been */
+    char text[];                /* table, NUL, PartitionKey */
+};
+
+struct hold { /* of a table, while changes of it are queued */
+    TAILQ_ENTRY(hold) entry;
+    int64_t began_ms;
+    int64_t end_ms; /* it ends then */
+    bool is_full;   /* it has ended because the room was full, and no other begins */
+    char table[];
+};
+
+struct kept_failure {
+    TAILQ_ENTRY(kept_failure) entry;
+    struct address address;
+    struct failure failure;
+    bool is_delete;
+    char text[];
+};
+
+struct drain { /* goes along the records of its range: what it has passed has ended or is younger */
+    LIST_ENTRY(drain) entry;
+    const char *table; /* NULL: all */
+    struct range range;
+    uint64_t number; /* the last that counts */
+    struct buffer at;
+    bool has_progress; /* one that it waits for has ended */
+};
+
+TAILQ_HEAD(hold_list, hold);
+RB_HEAD(record_tree, record);
+TAILQ_HEAD(record_list, record);
+RB_HEAD(partition_tree, partition);
+RB_HEAD(ready_tree, partition);
+TAILQ_HEAD(kept_failures, kept_failure);
+
+struct queue {
+    struct partition_tree partitions;
+    struct ready_tree ready;        /* never held; the next batch first */
+    struct ready_tree ready_held;   /* was_held; likewise */
+    _Atomic size_t partition_count; /* changes inside the monitor */
+    size_t bytes;                   /* of changes and partitions */
+    uint64_t last_number;
+    struct hold_list holds;
+    _Atomic size_t hold_count;     /* changes inside the monitor */
+    size_t once_held;              /* partitions that are held, or have been (was_held) */
+    struct kept_failures failures; /* the oldest first */
+    size_t failure_count;
+    LIST_HEAD(, drain) drains; /* that wait */
+    struct failure again;      /* why the last batch was put back; error 0: it was not */
+    int64_t tried_ms;          /* when a caller last made batches due because of that */
+    int out;                   /* batches */
+    bool took_held;            /* the last batch was of a partition that was_held */
+    bool is_closed, is_stopped;
+};
+
+struct pending {
+    const struct clock *clock;
+    struct pending_limits limits;
+    struct monitor monitor;
+    _Atomic size_t masks, claims, queued; /* change inside the monitor */
+    _Atomic uint64_t ended;               /* queued changes and masks; likewise */
+    struct record_tree records;
+    struct record_list tables; /* that are masked; the one that was masked first is first */
+    size_t table_count;
+    size_t waiting;
+    size_t reserved; /* bytes of texts that are not queued: pending_room.h */
+    struct queue queue;
+    LIST_HEAD(, table_watch) watches;
+};
+
+/* Of pending.c: */
+struct record *pending_find_locked(struct pending *pending, const char *table,
+                                   struct bytes position);
+/* The first record at or behind the position; NULL: none in the table. */
+struct record *pending_seek_locked(struct pending *pending, const char *table,
+                                   struct bytes position);
+struct record *pending_after_locked(struct record *record);
+/* The first record behind the address, also of another table. NULL: none. */
+struct record *pending_behind_locked(struct pending *pending, struct address address);
+/* The change or claim has ended: the record is claimed by the caller that waits for it first, or
+ * free. */
+void pending_pass_on_locked(struct pending *pending, struct record *record);
+/* call_check; the monitor is left meanwhile. */
+int pending_check_locked(struct pending *pending, struct call *call, const char *late);
+
+/* Of pending_queue.c: */
+void queue_init(struct queue *queue);
+/* A waiting change ends without having been sent. */
+void queue_end_unsent_locked(struct pending *pending, struct queued *queued);
+/* A caller waits for bytes: everything is due, unless a batch is ready. */
+void queue_hurry_for_bytes_locked(struct pending *pending);
+
+/* Of pending_partition.c: */
+struct address partition_address(const char *table, struct bytes position);
+/* Of max_bytes. */
+size_t partition_bytes(struct address address);
+/* When its next batch is ready, as it stands now. INT64_MAX: not before something else changes. */
+int64_t partition_ready_ms(const struct pending *pending, const struct partition *partition);
+/* NULL: there is none. */
+struct partition *queue_find_partition_locked(struct pending *pending, struct address address);
+/* NULL: out of memory. It has no change yet. */
+struct partition *queue_add_partition_locked(struct pending *pending, struct address address);
+/* The partitions of a table that have queued changes, by key. NULL: no more. */
+struct partition *queue_first_partition_locked(struct pending *pending, const char *table);
+struct partition *queue_next_partition_locked(struct partition *partition);
+/* The one whose batch is taken next, at its ready_ms. NULL: none may be taken. */
+struct partition *queue_first_ready_locked(struct pending *pending);
+struct partition *queue_first_unheld_locked(struct pending *pending); /* of the never held ones */
+/* Any change that waits to be sent; NULL: none. */
+struct queued *queue_first_waiting_locked(struct queue *queue);
+/* The change waits in its partition now, or not any more. The caller updates the partition. */
+void queue_insert_waiting_locked(struct queued *queued);
+void queue_remove_waiting_locked(struct queued *queued);
+/* Something of the partition has changed: it is ready at another time, or not used any more; then
+ * it is freed. */
+void queue_update_locked(struct pending *pending, struct partition *partition);
+/* A caller waits for the end of the change: it is due, before all others of its partition. */
+void queue_hurry_locked(struct pending *pending, struct queued *queued);
+/* Everything of the table that may hold positions of the range; table NULL: everything. */
+void queue_make_due_locked(struct pending *pending, const char *table, struct range range);
+void queue_make_unheld_due_locked(struct pending *pending); /* everything that was never held */
+/* What was put off is sent now. */
+void queue_try_again_locked(struct pending *pending);
+/* Has a change with this number, or a lower one, not ended? */
+bool queue_has_older_locked(struct pending *pending, uint64_t number);
+
+/* Of pending_hold.c: */
+/* The change is about to be queued in the partition: is the partition held then? The caller updates
+ * the partition afterwards. */
+void hold_change_locked(struct pending *pending, struct partition *partition,
+                        const struct queued_change *change);
+/* Ends the holds whose time has come. When does the next one end? INT64_MAX: there is none. */
+int64_t hold_end_due_locked(struct pending *pending);
+/* A partition of the table is not used any more. */
+void hold_note_end_locked(struct pending *pending, const char *table);
+
+/* Of pending_room.c: */
+size_t room_for_queue_locked(const struct pending *pending); /* bytes that the queue may have */
+
+/* Of pending_drain.c: */
+void queue_finish(struct queue *queue);
+/* While the service does not answer: the errno and the reason; else 0. */
+int queue_check_answers_locked(struct pending *pending, struct call *call);
+void queue_keep_failure_locked(struct pending *pending, struct address address,
+                               const struct batched *change);
+/* The queued change has just ended. */
+void drains_note_end_locked(struct pending *pending, const struct queued *queued);
+
+/* Of pending_table.c: */
+/* A position of the table has just been claimed. */
+void watches_note_claim_locked(struct pending *pending, const char *table);
+/* A queued change of the table has just ended. */
+void watches_note_end_locked(struct pending *pending, const char *table);
+
+#endif

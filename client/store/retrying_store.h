@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CLIENT_STORE_RETRYING_STORE_H
+#define CLIENT_STORE_RETRYING_STORE_H
+/* A decorator for any store: repeats a request that failed for a temporary reason, with backoff,
+ * until the call's deadline. An empty page with a token is no progress either: after a few in a row
+ * it is answered after a pause that grows, and at last -EPROTO. While the service is down it sends
+ * nothing but probes, and requests fail at once (service_health.h); one that waits in a backoff
+ * ends then, too. Any thread; no lock of its own. Each attempt is one call of the inner store, so
+ * tests can put a store that injects faults below it. */
+#include "client/base/clock.h"
+#include "client/store/service_health.h"
+#include "client/store/table_store.h"
+
+struct retrying_store_options {
+    int64_t timeout_ms;        /* how far a call's deadline is from its begin or last progress */
+    service_health_sink *sink; /* may be NULL */
+    void *sink_context;
+};
+
+/* Takes ownership of the inner store on success. */
+int retrying_store_create(struct table_store *inner, const struct clock *clock,
+                          const struct retrying_store_options *options, struct table_store **ret);
+/* `store` was made by retrying_store_create. */
+int retrying_store_append_metrics(struct table_store *store, struct buffer *ret);
+
+#endif

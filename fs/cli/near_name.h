@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef FS_CLI_NEAR_NAME_H
+#define FS_CLI_NEAR_NAME_H
+/* Finds the name that a mistyped word means, for the hint "do you mean ...?". Pure. Holds views of
+ * the words that it is given. */
+#include "client/base/bytes.h"
+
+/* How many letters have to be inserted, removed or replaced. A name that is further away is no
+ * slip. */
+#define NEAR_NAME_DISTANCE 2
+
+struct near_name {
+    struct bytes word;    /* what was typed */
+    struct bytes nearest; /* of the names that were tried; empty: none is near */
+    size_t distance;      /* of the nearest */
+};
+
+struct near_name near_name_of(struct bytes word);
+/* Keeps `name` if it is nearer than those before. A name that shares no letter with the word is
+ * never near. */
+void near_name_try(struct near_name *near, struct bytes name);
+
+/* For printf, behind the word: the hint, or nothing. */
+#define NEAR_NAME_FORMAT "%s%.*s%s"
+#define NEAR_NAME_ARGUMENTS(near)                                                                  \
+    (near).nearest.size > 0 ? " -- do you mean " : "", (int)(near).nearest.size,                   \
+        (near).nearest.data, (near).nearest.size > 0 ? "?" : ""
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef FS_CLI_VERB_H
+#define FS_CLI_VERB_H
+/* The verbs of the command line: `tablefuse VERB ...`. Each has a file of its own in fs/verbs; the
+ * table of them is in fs/verbs/command. One thread. */
+#include "fs/base/exit_codes.h"
+
+#include <stdbool.h>
+
+struct table_store;
+
+/* For tests: creates a store that passes calls on to `inner`. Takes `inner` on success. 0 or
+ * -errno. */
+typedef int store_decorator(struct table_store *inner, struct table_store **ret);
+
+struct verb { /* static text; the lines of `help` end in a newline, the others have none */
+    const char *name;
+    const char *usage;   /* options and operands: "[-z] DIR" */
+    const char *purpose; /* one sentence */
+    const char *help;    /* its options and operands, aligned; "": it has none to explain */
+    bool has_help_apart; /* `tablefuse help` leaves its help out: `tablefuse help VERB` shows it */
+    bool has_options;    /* its help alone is followed by a line for each -o option */
+    int usage_code;      /* the exit code of wrong usage; 0: EXIT_USAGE */
+    struct exit_meaning codes[EXIT_OWN_MEANINGS]; /* what they mean of this verb alone */
+    /* argv[0] is the verb. `-h` and `--help` were answered before. An exit code. */
+    int (*run)(const struct verb *verb, int argc, char **argv, store_decorator *decorate);
+};
+
+extern const struct verb verb_mount, verb_unmount, verb_drop, verb_check, verb_count, verb_diff,
+    verb_export, verb_import, verb_sync, verb_tables;
+
+/* `mount` as mount(8) and mount.fuse3 call it: PROGRAM SOURCE DIR [-fnsv] [-t TYPE] [-o OPTIONS].
+ * An exit code. */
+int verb_run_for_mount8(int argc, char **argv, store_decorator *decorate);
+
+/* The word as a message about the command line may show it: not one that may be a connection string
+ * or a token, whatever operand it stands for. */
+const char *verb_printable(const char *word);
+/* As verb_printable, but also shows what is certainly a path, because it is there up to the part
+ * with its last `=`. The file system is asked, so it must be one that answers. */
+const char *verb_printable_path(const char *word);
+/* A usage error: writes the cause, and in a second line where help is. verb NULL: it is not one of
+ * a verb. verb_usage_code. */
+int verb_refuse(const struct verb *verb, const char *cause, ...)
+    __attribute__((format(printf, 2, 3)));
+/* A usage error for what getopt_long has returned: ':' (the option lacks its value) or '?' (there
+ * is no such option). The verb's option string begins with ':'. */
+int verb_refuse_option(const struct verb *verb, int returned, char **argv);
+/* The second line alone: the cause was written already. verb as above. verb_usage_code. */
+int verb_point_to_help(const struct verb *verb);
+
+int verb_usage_code(const struct verb *verb); /* NULL: EXIT_USAGE */
+
+/* Says that memory is out. EXIT_MOUNTING. */
+int verb_complain_memory(void);
+
+#endif

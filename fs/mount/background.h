@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef FS_MOUNT_BACKGROUND_H
+#define FS_MOUNT_BACKGROUND_H
+/* Forks the daemon into the background. The parent waits until the child reports that it is ready,
+ * and exits with the child's result. So `tablefuse mount` returns only when the mount works, or
+ * with the exit code of the failure.
+ *
+ * One thread. Call background_fork before any thread, curl or OpenSSL starts: they do not survive a
+ * fork. */
+#include "client/base/base.h"
+
+struct background {
+    int pipe; /* to the parent; -1: no parent waits */
+};
+
+/* Answers 0 in the child and 1 in the parent. -errno: the fork failed.
+ *
+ * In the parent it blocks until the child is ready or has ended, at most limit_ms; then it kills
+ * the child. *ret_exit_code is what the parent exits with: 0 if the child is ready, the child's own
+ * exit code if it ended with one, and `otherwise` if it was killed or ended with 0.
+ *
+ * The child keeps the standard descriptors and `kept`, and no other one; -1: none. */
+int background_fork(int64_t limit_ms, int otherwise, int kept, struct background *ret,
+                    int *ret_exit_code);
+/* In the child: tells the parent that the mount works. From now on the process has no terminal, its
+ * standard streams are /dev/null and its working directory is /. False: the parent has ended before
+ * that, so the command has not reported the mount as made. */
+bool background_ready(struct background *background);
+
+#endif

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+/* Prefetchers of a table that the service does not answer, beside one of another table. */
+#include "tests/unit/cache/ahead/prefetching.h"
+
+#define SICK 5 /* prefetchers */
+
+/* Each has one request under way or queued: its consumer has looked and gone. */
+static void open_sick(struct prefetching *setup, struct prefetcher *sick[SICK])
+{
+    for (size_t i = 0; i < SICK; i++) {
+        sick[i] = open_kind_of(setup, "sick", READ_ROWS, fetching_since_ttl(&setup->fetching));
+        look_in_vain(setup, sick[i]);
+    }
+}
+
+static void leave_sick(struct prefetcher *sick[SICK])
+{
+    for (size_t i = 0; i < SICK; i++)
+        prefetcher_leave(sick[i]);
+}
+
+/* With two workers: two requests hang, three wait for them, and another table has all it needs. */
+static void hung_requests_leave_the_workers_to_other_tables(void **state)
+{
+    (void)state;
+    struct prefetching setup;
+    struct prefetcher *sick[SICK];
+    prefetching_set_up(&setup, 2, (struct fetching_options){0});
+    prefetching_add(&setup, 20, 900);
+    gate_store_let(setup.fetching.store, 0);
+    gate_store_hold_only(setup.fetching.store, "sick");
+    open_sick(&setup, sick);
+    wait_for_requests(&setup.fetching, 2);
+    struct prefetcher *well = open_rows(&setup);
+    assert_int_equal(take_all_rows(&setup, well), 20 * 900);
+    prefetcher_leave(well);
+    assert_names(&setup, open_level(&setup, 4), "p000+ p001+ ");
+    while (prefetching_in_flight(&setup) != SICK) /* a request counts until its thread leaves it */
+        (void)usleep(500);
+    leave_sick(sick);
+    prefetching_tear_down(&setup);
+}
+
+/* The other table may run ahead as if it were alone. */
+static void they_leave_the_window_too(void **state)
+{
+    (void)state;
+    struct prefetching setup;
+    struct prefetcher *sick[SICK];
+    prefetching_set_up(&setup, 2, (struct fetching_options){0});
+    gate_store_let(setup.fetching.store, 0);
+    open_sick(&setup, sick);
+    wait_for_requests(&setup.fetching, 2);
+    unsigned lane = lane_of(B("sick")), other = lane_of(B("t"));
+    assert_int_not_equal(lane, other);
+    assert_int_equal(prefetching_in_flight(&setup), SICK);
+    assert_int_equal(request_window_idle(setup.window, other, false), 2);
+    assert_int_equal(request_window_idle(setup.window, lane, false), 0);
+    leave_sick(sick);
+    gate_store_let(setup.fetching.store, GATE_OPEN);
+    worker_pool_wait_idle(setup.workers);
+    assert_int_equal(prefetching_in_flight(&setup), 0);
+    assert_int_equal(request_window_idle(setup.window, lane, false), 2);
+    prefetching_tear_down(&setup);
+}
+
+/* The only worker of the table is taken by a request that is throttled until it gives up. A
+ * caller that waits behind it is told why. */
+static void throttled_is_told_behind_a_slot_too(void **state)
+{
+    (void)state;
+    struct prefetching setup;
+    struct scan_item item;
+    prefetching_set_up(
+        &setup, 1,
+        (struct fetching_options){.faults = "fail=query:*:503:ServerBusy", .retries = true});
+    fetching_add_rows(&setup.fetching, "p", 10);
+    struct prefetcher *first = open_rows(&setup), *second = open_rows(&setup);
+    look_in_vain(&setup, first);
+    assert_int_equal(take_item(&setup, second, &item), -EBUSY);
+    assert_int_equal(setup.caller.call.failure.http_status, 503);
+    prefetcher_leave(first);
+    prefetcher_leave(second);
+    prefetching_tear_down(&setup);
+}
+
+/* The service throttles the table, and a caller without patience is told so. */
+static void be_throttled(struct fetching *fetching)
+{
+    struct fetch fetch = {.table = "t", .range = {B("p\0"), B("p\x01")}, .top = 1000};
+    struct caller caller = fetching_caller(fetching);
+    struct page *page;
+    bool is_own;
+    caller.call.deadline_ms = fetching->now_ms + 400; /* for one repetition */
+    assert_int_equal(fetcher_fetch(fetching->fetcher, &caller, &fetch, fetching_since_ttl(fetching),
+                                   &page, &is_own),
+                     -EBUSY);
+}
+
+/* Its own request has not begun when its time ends. */
+static void throttled_is_told_where_nothing_was_sent(void **state)
+{
+    (void)state;
+    struct prefetching setup;
+    struct scan_item item;
+    prefetching_set_up(
+        &setup, 1,
+        (struct fetching_options){.faults = "fail=query:*:503:ServerBusy", .retries = true});
+    be_throttled(&setup.fetching);
+    gate_store_let(setup.fetching.store, 1);
+    struct prefetcher *first = open_rows(&setup), *second = open_rows(&setup);
+    look_in_vain(&setup, first);
+    wait_for_requests(&setup.fetching, 2);
+    struct caller *caller = prefetching_caller(&setup);
+    caller->call.deadline_ms = setup.fetching.now_ms + 3000;
+    caller->call.is_cancelled = turn_1_s;
+    caller->call.context = &setup;
+    assert_int_equal(prefetcher_next(second, caller, true, &item), -EBUSY);
+    assert_int_equal(caller->call.failure.http_status, 503);
+    assert_int_equal(gate_store_arrived(setup.fetching.store), 2);
+    prefetcher_leave(first);
+    prefetcher_leave(second);
+    prefetching_tear_down(&setup);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(hung_requests_leave_the_workers_to_other_tables),
+        cmocka_unit_test(they_leave_the_window_too),
+        cmocka_unit_test(throttled_is_told_behind_a_slot_too),
+        cmocka_unit_test(throttled_is_told_where_nothing_was_sent),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TESTS_UNIT_CLIENT_AZURE_AZURE_FIXTURE_H
+#define TESTS_UNIT_CLIENT_AZURE_AZURE_FIXTURE_H
+/* An azure_store over a loopback server, at a fixed time. For tests. */
+#include "client/azure/azure_store.h"
+#include "client/azure/service_error.h"
+#include "client/http/http.h"
+#include "tests/unit/loopback_server.h"
+#include "tests/unit/unit.h"
+
+#define KEY                                                                                        \
+    "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+#define SAS "sv=2020-12-06&sp=rl&sig=SECRET%3D"
+
+static inline int64_t fixed_utc_100ns(void *context)
+{
+    (void)context;
+    return 1735787045 * TICKS_PER_SEC; /* Thu, 02 Jan 2025 03:04:05 GMT */
+}
+
+static inline int64_t standing_monotonic_ms(void *context)
+{
+    (void)context;
+    return 1000;
+}
+
+struct fixture {
+    struct loopback_server server;
+    struct clock clock;
+    struct connection connection;
+    struct table_store *store;
+    struct call call;
+};
+
+static inline void begin_as(struct fixture *f, const struct canned *answers, size_t count,
+                            const struct connection_environment *environment)
+{
+    char source[100];
+    memset(&f->call, 0, sizeof(f->call));
+    loopback_start(&f->server, answers, count);
+    (void)snprintf(source, sizeof(source), "http://127.0.0.1:%d/devstoreaccount1", f->server.port);
+    assert_int_equal(connection_init(&f->connection, source, environment, &f->call), 0);
+    f->clock = clock_system;
+    f->clock.utc_100ns = fixed_utc_100ns;
+    f->clock.monotonic_ms = standing_monotonic_ms;
+    const struct service_options options = {.connection = &f->connection,
+                                            .answers_max_bytes = (size_t)1 << 20};
+    assert_int_equal(azure_store_create(&options, &f->clock, &f->store), 0);
+    f->call.deadline_ms = standing_monotonic_ms(NULL) + 20900;
+}
+
+static inline void begin(struct fixture *f, const struct canned *answers, size_t count)
+{
+    const struct connection_environment environment = {.key = KEY};
+    begin_as(f, answers, count, &environment);
+}
+
+static inline void end(struct fixture *f)
+{
+    table_store_destroy(f->store);
+    connection_finish(&f->connection);
+    loopback_stop(&f->server);
+}
+
+static inline void expect_request(struct fixture *f, const char *expected)
+{
+    char *line = loopback_request_line(&f->server);
+    assert_string_equal(line, expected);
+    free(line);
+}
+
+static inline void expect_header(struct fixture *f, const char *name, const char *expected)
+{
+    char *value = loopback_header(&f->server, name);
+    if (expected)
+        assert_string_equal(value, expected);
+    else
+        assert_null(value);
+    free(value);
+}
+
+static inline int init_libcurl(void **state)
+{
+    (void)state;
+    return http_global_init();
+}
+
+#endif

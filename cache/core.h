@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef CACHE_CORE_H
 #define CACHE_CORE_H
-/* What the files of the account share: account.c, store.c, append.c, unlink.c, rename.c, mask.c,
- * directories.c, drop.c, edit_text.c, paths.c, queue.c. Private to them. */
+/* What account.c and the rooms that change the account share: the services of an account, and the
+ * steps that several kinds of change have in common. Private to cache/. */
 #include "cache/account.h"
 #include "cache/ahead/read_ahead.h"
 #include "cache/queue/write_side.h"
@@ -90,6 +90,14 @@ void account_look_masked(struct account *account, struct address address, struct
  * the process counts as one that has not read the entity, so that its next store succeeds. */
 int account_lose(struct account *account, struct caller *caller, struct address address, int error,
                  enum write_kind kind);
+/* account_lose of an edit over a text that was queued: it may have been refused for any reason, or
+ * its version is not known because memory was missing. -ESTALE. */
+int account_lose_queued(struct account *account, struct caller *caller, struct address address,
+                        const char *reason);
+/* Makes `write` one over the version in `found`. A WRITE_REPLACE stores the text of that version
+ * again, which is put into `text`. */
+int account_aim_at(struct caller *caller, const struct entity *found, struct write *write,
+                   struct buffer *text);
 /* Sends a write with If-Match. Where another client was faster, sends it again for the version that
  * is there then; a WRITE_REPLACE stores that version's own text, if it may be stored
  * (account_make_stored_text). The position is claimed. ret: as of committer_write. 0; 1: done to
@@ -124,6 +132,8 @@ void account_note_failed(void *context, struct address address, const struct bat
  * without. 0 or -ENOMEM with the reason. */
 int account_keep_path(struct account *account, struct caller *caller,
                       const struct directory_path *path, size_t first);
+/* -ENOTEMPTY with the reason: a local directory is in it. */
+int account_fail_not_empty(struct caller *caller);
 /* Is a local directory in it? 0: no; -ENOTEMPTY, -ENOMEM. */
 int account_check_no_local(struct account *account, struct caller *caller,
                            const struct directory *directory);
@@ -131,8 +141,12 @@ int account_check_no_local(struct account *account, struct caller *caller,
  * told. -EBUSY: it takes longer than the call may, and goes on. */
 int account_drain_below(struct account *account, struct caller *caller,
                         const struct directory *directory);
-/* Answers r. If that is -ENOTEMPTY, a delete in the directory that failed is why, and is told. On
- * any other answer it stays kept, as a lost text does: fsync or the end of the mount tells it. */
+/* -ENOTEMPTY: a delete in the directory has failed and was not reported yet; it is now, as the
+ * reason. 0: none has. */
+int account_check_deletes(struct account *account, struct caller *caller,
+                          const struct directory *directory);
+/* Answers r. -ENOTEMPTY gets the reason of account_check_deletes, if there is one. With any other
+ * answer a failure stays kept, as a lost text does: fsync or the end of the mount reports it. */
 int account_explain_not_empty(struct account *account, struct caller *caller,
                               const struct directory *directory, int r);
 /* rmdir of a table: as account_remove_directory. */

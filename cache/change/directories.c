@@ -131,52 +131,6 @@ bool account_has_local(struct account *account, const struct directory *director
     return local_directories_has(account->write.local, directory);
 }
 
-static int fail_not_empty(struct caller *caller)
-{
-    return call_fail(&caller->call, -ENOTEMPTY, "a directory of this mount is in it");
-}
-
-int account_check_no_local(struct account *account, struct caller *caller,
-                           const struct directory *directory)
-{
-    _cleanup_(buffer_finish) struct buffer found = {.max = POSITION_MAX_BYTES};
-    bool is_empty;
-    int r = local_directories_next(account->write.local, directory, (struct bytes){0}, &found,
-                                   &is_empty);
-    if (r < 0)
-        return call_fail(&caller->call, r, "out of memory");
-    return r > 0 ? fail_not_empty(caller) : 0;
-}
-
-int account_drain_below(struct account *account, struct caller *caller,
-                        const struct directory *directory)
-{
-    int r = account_drain(account, caller, directory->table, directory->range);
-    if (r == -ETIMEDOUT && !caller->call.failure.is_unanswered) /* the service works */
-        caller->call.failure.error = r = -EBUSY;
-    return r;
-}
-
-/* The failure of a delete that was told is why a directory cannot be removed: r. */
-static int tell_below(struct caller *caller, int r)
-{
-    struct failure *failure = &caller->call.failure;
-    const struct failure why = *failure;
-    failure->error = r;
-    (void)snprintf(failure->message, sizeof(failure->message), "a file in it: %.240s", why.message);
-    if (!why.advice)
-        failure->advice = "a queued delete below failed: see the lines above";
-    return r;
-}
-
-int account_explain_not_empty(struct account *account, struct caller *caller,
-                              const struct directory *directory, int r)
-{
-    return r != -ENOTEMPTY || !account_tell_delete(account, caller, directory)
-               ? r
-               : tell_below(caller, r);
-}
-
 /* The process has listed the directory above, so it is expected to remove that one next. */
 static bool is_left_to_parent(struct account *account, const struct caller *caller,
                               const struct directory_path *path)
@@ -220,7 +174,7 @@ static int remove_local(struct account *account, struct caller *caller,
     /* What was made below by another path counts only where it is all that makes the directory: `rm
      * -r` meets it by that path. */
     if (!local_directories_has(local, directory))
-        return local_directories_has_below(local, directory) ? fail_not_empty(caller) : r;
+        return local_directories_has_below(local, directory) ? account_fail_not_empty(caller) : r;
     caller->call.failure = (struct failure){0};
     r = account_check_no_local(account, caller, directory);
     if (r == 0)
@@ -239,9 +193,7 @@ int account_remove_filtered(struct account *account, struct caller *caller,
     if (above && freshness_has_listed(account->read.freshness, caller->process, above))
         return 0;
     r = account_drain_below(account, caller, directory);
-    if (r < 0 || !account_tell_delete(account, caller, directory))
-        return r;
-    return tell_below(caller, -ENOTEMPTY);
+    return r < 0 ? r : account_check_deletes(account, caller, directory);
 }
 
 int account_remove_directory(struct account *account, struct caller *caller,

@@ -11,32 +11,6 @@ static void look_below(struct account *account, const struct edit *edit, struct 
         account_look_masked(account, edit->address, ret);
 }
 
-static void keep_note(const struct entity_input_refusal *ignored, char ret[TEXT_NOTE_SIZE])
-{
-    struct buffer line = {.max = TEXT_NOTE_SIZE};
-    bool is_there = ignored->refusal.reason && entity_input_refusal_append(&line, ignored) == 0;
-    (void)snprintf(ret, TEXT_NOTE_SIZE, "%s", is_there ? buffer_string(&line) : "");
-    buffer_finish(&line);
-}
-
-int account_make_text_over(struct caller *caller, const struct entity_input_over *over,
-                           struct buffer *ret, struct text_notes *ret_notes)
-{
-    _cleanup_(entity_input_destroyp) struct entity_input *input = NULL;
-    struct entity_input_ignored ignored = {0};
-    struct entity_input_refusal refusal = {0};
-    int r = entity_input_create(&input);
-    if (r == 0)
-        r = entity_input_append_over(input, over, ret, &ignored, &refusal);
-    if (r == -ENOMEM)
-        return call_fail(&caller->call, r, "no memory for the entity's text");
-    if (r < 0)
-        return account_refuse_text(&caller->call, r, &refusal);
-    keep_note(&ignored.annotation, ret_notes->annotation);
-    keep_note(&ignored.key, ret_notes->key);
-    return 0;
-}
-
 int account_make_edit_text(struct account *account, struct caller *caller, const struct edit *edit,
                            struct buffer *ret, struct text_notes *ret_notes)
 {

@@ -2,54 +2,6 @@
 #include "cache/core.h"
 #include "client/entity/entity_compare.h"
 
-int account_refuse_text(struct call *call, int error, const struct entity_input_refusal *refusal)
-{
-    struct buffer line = {.max = ENTITY_INPUT_MAX_LINE + 1};
-    int r = entity_input_refusal_append(&line, refusal);
-    (void)call_fail(call, error, "%s", r < 0 ? refusal->refusal.reason : buffer_string(&line));
-    if (refusal->refusal.code)
-        (void)snprintf(call->failure.code, sizeof(call->failure.code), "%s", refusal->refusal.code);
-    buffer_finish(&line);
-    return error;
-}
-
-int account_make_text(struct caller *caller, struct bytes position, struct bytes text,
-                      enum entity_input_kind kind, struct buffer *ret)
-{
-    const struct entity_input_over over = {.position = position, .text = text, .kind = kind};
-    struct text_notes notes;
-    return account_make_text_over(caller, &over, ret, &notes);
-}
-
-int account_make_stored_text(struct caller *caller, struct bytes position,
-                             const struct entity *stored, struct buffer *ret)
-{
-    int r = account_check_readable(caller, stored);
-    return r < 0 ? r
-                 : account_make_text(caller, position, page_text(stored->page, stored->row),
-                                     INPUT_WHOLE, ret);
-}
-
-int account_read_keys(struct caller *caller, struct bytes text, enum edit_begin begin,
-                      struct buffer *ret_partition_key, struct buffer *ret_row_key)
-{
-    _cleanup_(entity_input_destroyp) struct entity_input *input = NULL;
-    struct entity_input_refusal refusal = {0};
-    int r = entity_input_create(&input);
-    if (r == 0)
-        r = entity_input_read_keys(input, text, account_input_kind(begin), ret_partition_key,
-                                   ret_row_key, &refusal);
-    if (r == -ENOMEM)
-        return call_fail(&caller->call, r, "no memory for the entity's text");
-    return r < 0 ? account_refuse_text(&caller->call, r, &refusal) : 0;
-}
-
-int account_send(struct account *account, struct caller *caller, const char *table,
-                 const struct write *write, struct entity *ret_now)
-{
-    return committer_write(account->write.committer, caller, table, write, 1, ret_now);
-}
-
 /* Has an earlier store of this edit, whose answer was lost, stored what is there now? */
 static bool is_own_version(const struct caller *caller, const struct edit *edit,
                            const struct entity *now)
@@ -81,66 +33,6 @@ static int write_over_own(struct account *account, struct caller *caller, const 
     return r;
 }
 
-int account_lose(struct account *account, struct caller *caller, struct address address, int error,
-                 enum write_kind kind)
-{
-    struct failure *failure = &caller->call.failure;
-    bool is_gone =
-        error == -ENOENT && kind == WRITE_REPLACE && strcmp(failure->code, "TableNotFound") != 0;
-    if (error != -ESTALE && !is_gone)
-        return error;
-    failure->advice = is_gone ? "another client has deleted the entity; write it again to store it"
-                              : "another client has changed the entity since it was read";
-    failure->error = -ESTALE;
-    read_versions_forget(account->write.versions, caller->process, address);
-    return -ESTALE;
-}
-
-void account_known(struct account *account, const struct caller *caller, struct address address,
-                   struct known_versions *ret)
-{
-    int r = read_versions_find(account->write.versions, caller->process, address, &ret->read);
-    ret->has_read_lost = r == -ESTALE;
-    (void)pending_masked(account->write.pending, address.table, address.position, &ret->masked);
-}
-
-struct write account_choose_write(const struct account *account, const struct edit *edit,
-                                  struct bytes text, const struct known_versions *known)
-{
-    struct write_facts facts = {.begin = edit->begin,
-                                .last_stored = edit->last_stored,
-                                .snapshot = edit->snapshot,
-                                .read = etag_bytes(&known->read),
-                                .masked = etag_bytes(&known->masked),
-                                .overwrites_conflicts = account->options.overwrites_conflicts};
-    struct write_rule rule = write_rule_choose(&facts);
-    return (struct write){.kind = rule.kind,
-                          .position = edit->address.position,
-                          .if_match = rule.if_match,
-                          .text = text};
-}
-
-/* What was queued may have been refused for any reason, or without memory its version is not known.
- */
-static int lose_queued(struct account *account, struct caller *caller, struct address address,
-                       const char *reason)
-{
-    (void)call_fail(&caller->call, -ESTALE, "%s", reason);
-    int r = account_lose(account, caller, address, -ESTALE, WRITE_REPLACE);
-    caller->call.failure.advice =
-        "read the entity again, or write it again to replace what is there";
-    return r;
-}
-
-int account_check_read(struct account *account, struct caller *caller, struct address address,
-                       const struct known_versions *known)
-{
-    if (!known->has_read_lost || known->masked.size > 0 || account->options.overwrites_conflicts)
-        return 0;
-    return lose_queued(account, caller, address,
-                       "the text that was read was queued, and is not known to be stored");
-}
-
 /* Was the queued text refused that the edit is to replace? Then nothing is sent. 0 or -ESTALE. */
 static int check_queued(struct account *account, struct caller *caller, const struct edit *edit,
                         const struct known_versions *known)
@@ -151,8 +43,8 @@ static int check_queued(struct account *account, struct caller *caller, const st
     if (edit->begin == EDIT_APPENDED || !edit->queued || known->masked.size > 0 ||
         account->options.overwrites_conflicts || later_etag_get(edit->queued).size > 0)
         return 0;
-    return lose_queued(account, caller, edit->address,
-                       "the text that was queued before is not known to be stored");
+    return account_lose_queued(account, caller, edit->address,
+                               "the text that was queued before is not known to be stored");
 }
 
 /* What this mount has stored after the edit's last store is no other client's change: the last one
@@ -293,102 +185,4 @@ int account_store(struct account *account, struct caller *caller, const struct e
     if (r == 0)
         account_tell_notes(account, caller, edit->address, &notes);
     return r;
-}
-
-/* The write is one over this version. A WRITE_REPLACE stores its text again, which `text` gets. */
-static int aim_at(struct caller *caller, const struct entity *found, struct write *write,
-                  struct buffer *text)
-{
-    write->if_match = page_etag(found->page, found->row);
-    if (write->kind != WRITE_REPLACE)
-        return 0;
-    buffer_clear(text);
-    int r = account_make_stored_text(caller, write->position, found, text);
-    write->text = buffer_bytes(text);
-    return r;
-}
-
-int account_write_over(struct account *account, struct caller *caller, const char *table,
-                       struct write write, struct entity *ret)
-{
-    _cleanup_(buffer_finish) struct buffer text = {.max = ENTITY_INPUT_MAX_BYTES};
-    bool is_other = false;
-    int r = account_send(account, caller, table, &write, ret);
-    while (r == -ESTALE && ret->page) {
-        _cleanup_(entity_finish) struct entity found = *ret;
-        ret->page = NULL;
-        r = call_check(&caller->call, account->read.clock, "other clients keep changing it");
-        caller->call.failure.advice = NULL; /* the service answers */
-        if (r == 0)
-            r = aim_at(caller, &found, &write, &text);
-        if (r < 0)
-            return r;
-        r = account_send(account, caller, table, &write, ret);
-        is_other = true;
-    }
-    return r < 0 ? r : is_other;
-}
-
-void account_note_replaced(struct account *account, const struct caller *caller,
-                           struct address address, struct bytes before, const struct entity *now)
-{
-    struct etag read;
-    (void)read_versions_find(account->write.versions, caller->process, address, &read);
-    if (read.size > 0 && bytes_equal(etag_bytes(&read), before))
-        account_wrote(account, caller, address, now);
-}
-
-static int touch_claimed(struct account *account, struct caller *caller, struct address address,
-                         const struct bytes *known, struct entity *ret)
-{
-    _cleanup_(entity_finish) struct entity before = {0};
-    _cleanup_(entity_finish) struct entity now = {0};
-    _cleanup_(buffer_finish) struct buffer text = {.max = ENTITY_INPUT_MAX_BYTES};
-    struct write write = {.kind = WRITE_REPLACE, .position = address.position};
-    int r = account_find(account, caller, address, &before);
-    if (r == 0)
-        r = aim_at(caller, &before, &write, &text);
-    if (r < 0)
-        return r;
-    struct bytes etag = write.if_match;
-    r = account_write_over(account, caller, address.table, write, &now);
-    if (r < 0)
-        return r;
-    bool is_known = !known || (r == 0 && bytes_equal(*known, etag));
-    if (r == 0)
-        account_note_replaced(account, caller, address, etag, &now);
-    *ret = (struct entity){0};
-    if (is_known) {
-        *ret = now;
-        now.page = NULL;
-    }
-    return 0;
-}
-
-int account_touch(struct account *account, struct caller *caller, struct address address,
-                  struct bytes known, const struct later_etag *queued, struct entity *ret)
-{
-    int r = account_may_change(account, caller);
-    if (r == 0)
-        r = write_side_claim(&account->write, address, &caller->call);
-    if (r < 0)
-        return r;
-    bool is_any = known.size == 0 && !queued;
-    if (queued)
-        known = later_etag_get(queued);
-    r = touch_claimed(account, caller, address, is_any ? NULL : &known, ret);
-    write_side_release(&account->write, address);
-    return r;
-}
-
-void account_opened(struct account *account, const struct caller *caller, struct address address,
-                    const struct entity *entity)
-{
-    struct read_versions *versions = account->write.versions;
-    struct later_etag *later = page_later_etag(entity->page);
-    if (later)
-        read_versions_note_later(versions, caller->process, address, later);
-    else
-        read_versions_note(versions, caller->process, address,
-                           page_etag(entity->page, entity->row));
 }

@@ -3,13 +3,6 @@
 
 #include <assert.h>
 
-static int compare_keys(const struct record *a, const struct record *b)
-{
-    return address_compare(a->address, b->address);
-}
-
-RB_GENERATE_INTERNAL(record_tree, record, by_key, compare_keys, static __attribute__((unused)));
-
 int pending_create(const struct pending_limits *limits, const struct clock *clock,
                    struct pending **ret)
 {
@@ -21,61 +14,11 @@ int pending_create(const struct pending_limits *limits, const struct clock *cloc
     pending->limits = *limits;
     pending->limits.batch_writes = MIN(limits->batch_writes, PENDING_BATCH_MAX);
     TAILQ_INIT(&pending->tables);
-    queue_init(&pending->queue);
+    TAILQ_INIT(&pending->queue.failures);
+    TAILQ_INIT(&pending->queue.holds);
     LIST_INIT(&pending->watches);
     *ret = pending;
     return 0;
-}
-
-static struct record key_of(const char *table, struct bytes position)
-{
-    return (struct record){.address = {table ? table : "", position}};
-}
-
-struct record *pending_find_locked(struct pending *pending, const char *table,
-                                   struct bytes position)
-{
-    struct record key = key_of(table, position);
-    return RB_FIND(record_tree, &pending->records, &key);
-}
-
-struct record *pending_seek_locked(struct pending *pending, const char *table,
-                                   struct bytes position)
-{
-    struct record key = key_of(table, position);
-    struct record *record = RB_NFIND(record_tree, &pending->records, &key);
-    return record && strcmp(record->address.table, key.address.table) == 0 ? record : NULL;
-}
-
-struct record *pending_after_locked(struct record *record)
-{
-    struct record *next = RB_NEXT(record_tree, NULL, record); /* it ignores the tree */
-    return next && strcmp(next->address.table, record->address.table) == 0 ? next : NULL;
-}
-
-struct record *pending_behind_locked(struct pending *pending, struct address address)
-{
-    struct record key = {.address = address};
-    struct record *record = RB_NFIND(record_tree, &pending->records, &key);
-    bool is_it = record && address_compare(record->address, address) == 0;
-    return is_it ? RB_NEXT(record_tree, NULL, record) : record; /* it ignores the tree */
-}
-
-/* NULL: out of memory. */
-static struct record *find_or_add_locked(struct pending *pending, const char *table,
-                                         struct bytes position)
-{
-    struct record *record = pending_find_locked(pending, table, position);
-    if (record)
-        return record;
-    struct record key = key_of(table, position);
-    record = calloc(1, sizeof(*record) + address_size(key.address));
-    if (!record)
-        return NULL;
-    record->address = address_copy(key.address, record->text);
-    TAILQ_INIT(&record->waiters);
-    (void)RB_INSERT(record_tree, &pending->records, record);
-    return record;
 }
 
 static bool is_table(const struct record *record)
@@ -106,63 +49,19 @@ static void clear_mask_locked(struct pending *pending, struct record *record)
     free(TAKE_PTR(record->mask));
 }
 
-static void free_if_unused_locked(struct pending *pending, struct record *record)
-{
-    if (record->state != FREE || record->mask)
-        return;
-    (void)RB_REMOVE(record_tree, &pending->records, record);
-    free(record);
-}
-
 void pending_destroy(struct pending *pending)
 {
     if (!pending)
         return;
-    struct record *record, *next;
-    for (record = RB_MIN(record_tree, &pending->records); record; record = next) {
-        next = RB_NEXT(record_tree, &pending->records, record);
+    for (struct record *record; (record = RB_ROOT(&pending->records)) != NULL;) {
         assert(record->state == FREE);
         clear_mask_locked(pending, record);
-        free_if_unused_locked(pending, record);
+        pending_free_if_unused_locked(pending, record);
     }
     assert(LIST_EMPTY(&pending->watches));
     queue_finish(&pending->queue);
     monitor_finish(&pending->monitor);
     free(pending);
-}
-
-static void set_claimed_locked(struct pending *pending, struct record *record)
-{
-    record->state = CLAIMED;
-    pending->claims++;
-    watches_note_claim_locked(pending, record->address.table);
-}
-
-void pending_pass_on_locked(struct pending *pending, struct record *record)
-{
-    struct waiter *next = TAILQ_FIRST(&record->waiters);
-    record->state = FREE;
-    if (next) {
-        TAILQ_REMOVE(&record->waiters, next, entry);
-        next->has_claim = true;
-        set_claimed_locked(pending, record);
-        monitor_tell(&pending->monitor);
-    }
-    free_if_unused_locked(pending, record);
-}
-
-static void release_locked(struct pending *pending, struct record *record)
-{
-    pending_pass_on_locked(pending, record); /* first: pending_is_changing */
-    pending->claims--;
-}
-
-int pending_check_locked(struct pending *pending, struct call *call, const char *late)
-{
-    monitor_leave(&pending->monitor);
-    int r = call_check(call, pending->clock, late);
-    monitor_enter(&pending->monitor);
-    return r;
 }
 
 static int wait_locked(struct pending *pending, struct record *record, struct call *call)
@@ -184,7 +83,7 @@ static int wait_locked(struct pending *pending, struct record *record, struct ca
     if (r == 0)
         return 0;
     if (waiter.has_claim)
-        release_locked(pending, record);
+        pending_release_locked(pending, record);
     else
         TAILQ_REMOVE(&record->waiters, &waiter, entry);
     return r;
@@ -193,14 +92,14 @@ static int wait_locked(struct pending *pending, struct record *record, struct ca
 static int claim_locked(struct pending *pending, const char *table, struct bytes position,
                         struct call *call)
 {
-    struct record *record = find_or_add_locked(pending, table, position);
+    struct record *record = pending_find_or_add_locked(pending, table, position);
     if (!record)
         return call_fail(call, -ENOMEM, "out of memory");
     if (record->queued)
         queue_hurry_locked(pending, record->queued);
     if (record->state != FREE)
         return wait_locked(pending, record, call);
-    set_claimed_locked(pending, record);
+    pending_set_claimed_locked(pending, record);
     return 0;
 }
 
@@ -210,7 +109,7 @@ static void release_all_locked(struct pending *pending, const char *table,
     for (size_t i = 0; i < n; i++) {
         struct record *record = pending_find_locked(pending, table, positions[i]);
         assert(record && record->state == CLAIMED);
-        release_locked(pending, record);
+        pending_release_locked(pending, record);
     }
 }
 
@@ -299,18 +198,18 @@ int pending_mask(struct pending *pending, const char *table, struct bytes positi
     INSIDE(&pending->monitor);
     if (etag.size > ETAG_SIZE_MAX)
         return -EFBIG;
-    struct record *record = find_or_add_locked(pending, table, position);
+    struct record *record = pending_find_or_add_locked(pending, table, position);
     struct mask *mask = record ? make_mask(etag) : NULL;
     if (mask) {
         clear_mask_locked(pending, record); /* then it is the youngest */
         set_mask_locked(pending, record, mask);
     } else if (record) {
-        free_if_unused_locked(pending, record);
+        pending_free_if_unused_locked(pending, record);
     }
     while (pending->table_count > PENDING_TABLES_MAX) {
         record = TAILQ_FIRST(&pending->tables);
         clear_mask_locked(pending, record);
-        free_if_unused_locked(pending, record);
+        pending_free_if_unused_locked(pending, record);
     }
     return mask ? 0 : -ENOMEM;
 }
@@ -339,7 +238,7 @@ static bool unmask(struct pending *pending, const char *table, struct bytes posi
         record && record->mask && (!etag || bytes_equal(etag_bytes(&record->mask->etag), *etag));
     if (is_its) {
         clear_mask_locked(pending, record);
-        free_if_unused_locked(pending, record);
+        pending_free_if_unused_locked(pending, record);
     }
     return is_its;
 }

@@ -1,88 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/queue/pending_parts.h"
 
-#include <assert.h>
-
-static void drop_failure(struct queue *queue, struct kept_failure *failure)
-{
-    TAILQ_REMOVE(&queue->failures, failure, entry);
-    queue->failure_count--;
-    free(failure);
-}
-
-void queue_finish(struct queue *queue)
-{
-    assert(queue->partition_count == 0 && queue->once_held == 0 && queue->hold_count == 0);
-    while (!TAILQ_EMPTY(&queue->failures))
-        drop_failure(queue, TAILQ_FIRST(&queue->failures));
-}
-
-void queue_keep_failure_locked(struct pending *pending, struct address address,
-                               const struct batched *change)
-{
-    struct queue *queue = &pending->queue;
-    struct kept_failure *kept = calloc(1, sizeof(*kept) + address_size(address));
-    if (!kept)
-        return; /* it is in the failure log */
-    kept->address = address_copy(address, kept->text);
-    kept->failure = change->failure;
-    kept->is_delete = !change->text.page;
-    TAILQ_INSERT_TAIL(&queue->failures, kept, entry);
-    if (++queue->failure_count > PENDING_FAILURES_MAX)
-        drop_failure(queue, TAILQ_FIRST(&queue->failures));
-}
-
-/* The call may come when the service is back: a batch shows it, which costs no request while it is
- * known to be away. */
-static void try_again_locked(struct pending *pending)
-{
-    struct queue *queue = &pending->queue;
-    int64_t now_ms = clock_now_ms(pending->clock);
-    if (now_ms - queue->tried_ms < PENDING_AGAIN_MIN_MS)
-        return;
-    queue->tried_ms = now_ms;
-    queue_try_again_locked(pending);
-}
-
-int queue_check_answers_locked(struct pending *pending, struct call *call)
-{
-    if (!pending->queue.again.is_unanswered)
-        return 0;
-    try_again_locked(pending);
-    call->failure = pending->queue.again;
-    call->failure.is_ambiguous = false; /* of this caller nothing was sent */
-    call->failure.operation = -1;
-    return call->failure.error;
-}
-
-bool pending_is_stalled(struct pending *pending)
-{
-    if (pending->queued == 0)
-        return false;
-    INSIDE(&pending->monitor);
-    bool is_stalled = pending->queue.again.is_unanswered;
-    if (is_stalled)
-        try_again_locked(pending);
-    return is_stalled;
-}
-
-size_t pending_untold(struct pending *pending)
-{
-    INSIDE(&pending->monitor);
-    return pending->queue.failure_count;
-}
-
-static bool holds(const char *table, struct range range, struct address address)
-{
-    return !table || (strcmp(address.table, table) == 0 && range_holds(range, address.position));
-}
-
 void drains_note_end_locked(struct pending *pending, const struct queued *queued)
 {
     struct drain *drain;
     LIST_FOREACH(drain, &pending->queue.drains, entry)
     if (queued->number <= drain->number &&
-        holds(drain->table, drain->range, queued->record->address))
+        is_in_range(drain->table, drain->range, queued->record->address))
         drain->has_progress = true;
 }
 
@@ -166,26 +90,6 @@ static int wait_for_end_locked(struct pending *pending, struct drain *drain, int
     return r;
 }
 
-int pending_tell(struct pending *pending, enum told_changes which, const char *table,
-                 struct range range, struct call *call)
-{
-    struct queue *queue = &pending->queue;
-    int r = 0;
-    INSIDE(&pending->monitor);
-    struct kept_failure *kept, *next;
-    for (kept = TAILQ_FIRST(&queue->failures); kept; kept = next) {
-        next = TAILQ_NEXT(kept, entry);
-        if (!holds(table, range, kept->address) || (which == TELL_DELETES && !kept->is_delete))
-            continue;
-        if (r == 0) {
-            call->failure = kept->failure;
-            r = 1;
-        }
-        drop_failure(queue, kept);
-    }
-    return r;
-}
-
 /* If the range has few changes, these go first, and the rest of their partitions is not made due
  * for them. */
 static bool hurry_few_locked(struct pending *pending, const struct drain *drain)
@@ -212,7 +116,7 @@ int pending_drain(struct pending *pending, const char *table, struct range range
     buffer_init(&drain.at, POSITION_MAX_BYTES);
     monitor_enter(&pending->monitor);
     drain.number = pending->queue.last_number;
-    try_again_locked(pending);
+    queue_probe_locked(pending);
     if (!table || !hurry_few_locked(pending, &drain))
         queue_make_due_locked(pending, table, range);
     int r = wait_for_end_locked(pending, &drain, patience_ms, call);

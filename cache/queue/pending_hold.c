@@ -3,23 +3,6 @@
 
 #define PARTITIONS_AT_ONCE 4000 /* before other threads get in: some milliseconds */
 
-/* NULL: the table has none. */
-static struct hold *find_locked(const struct queue *queue, const char *table)
-{
-    struct hold *hold;
-    TAILQ_FOREACH(hold, &queue->holds, entry)
-    if (strcmp(hold->table, table) == 0)
-        return hold;
-    return NULL;
-}
-
-static void free_locked(struct queue *queue, struct hold *hold)
-{
-    TAILQ_REMOVE(&queue->holds, hold, entry);
-    queue->hold_count--;
-    free(hold);
-}
-
 /* Of the partitions that have been held. They are in use, so they stay. True: there are more. */
 static bool set_some_held_locked(struct pending *pending, const char *table, bool is_held)
 {
@@ -62,7 +45,7 @@ static struct hold *begin_locked(struct pending *pending, const char *table)
 /* That of the table, for a delete that is queued now. NULL: it cannot be held. */
 static struct hold *use_locked(struct pending *pending, const char *table)
 {
-    struct hold *hold = find_locked(&pending->queue, table);
+    struct hold *hold = hold_find_locked(&pending->queue, table);
     if (!hold)
         hold = begin_locked(pending, table);
     if (!hold || hold->is_full)
@@ -100,16 +83,9 @@ int64_t hold_end_due_locked(struct pending *pending)
         if (set_some_held_locked(pending, hold->table, false))
             next_ms = now_ms;
         else
-            free_locked(&pending->queue, hold);
+            hold_free_locked(&pending->queue, hold);
     }
     return next_ms;
-}
-
-void hold_note_end_locked(struct pending *pending, const char *table)
-{
-    struct hold *hold = find_locked(&pending->queue, table);
-    if (hold && !queue_first_partition_locked(pending, table))
-        free_locked(&pending->queue, hold);
 }
 
 bool pending_has_hold(struct pending *pending, const char *table)
@@ -117,7 +93,7 @@ bool pending_has_hold(struct pending *pending, const char *table)
     if (pending->queue.hold_count == 0)
         return false;
     monitor_enter(&pending->monitor);
-    bool has_hold = find_locked(&pending->queue, table);
+    bool has_hold = hold_find_locked(&pending->queue, table);
     monitor_leave(&pending->monitor);
     return has_hold;
 }
@@ -143,7 +119,7 @@ size_t pending_holds(struct pending *pending, uint64_t process, const char *tabl
  * it holds again what is left, and no more of it is released here. */
 static bool release_some_locked(struct pending *pending, const char *table)
 {
-    const struct hold *hold = find_locked(&pending->queue, table);
+    const struct hold *hold = hold_find_locked(&pending->queue, table);
     return hold && hold->is_full && set_some_held_locked(pending, table, false);
 }
 
@@ -161,7 +137,7 @@ bool pending_may_hold(struct pending *pending, const char *table, bool *ret_has_
     struct queue *queue = &pending->queue;
     size_t max_bytes = pending->limits.max_bytes;
     monitor_enter(&pending->monitor);
-    struct hold *hold = find_locked(queue, table);
+    struct hold *hold = hold_find_locked(queue, table);
     bool has_room = queue->bytes + pending->reserved < max_bytes - max_bytes / 8;
     bool may_hold = has_room && (hold ? !hold->is_full : has_place_locked(queue));
     *ret_has_ended = hold && !hold->is_full && !has_room;
@@ -176,7 +152,7 @@ bool pending_may_hold(struct pending *pending, const char *table, bool *ret_has_
 /* True: there are more partitions. */
 static bool hold_some_again_locked(struct pending *pending, const char *table, int64_t end_ms)
 {
-    struct hold *hold = find_locked(&pending->queue, table);
+    struct hold *hold = hold_find_locked(&pending->queue, table);
     if (!hold && queue_first_partition_locked(pending, table))
         hold = begin_locked(pending, table);
     if (!hold)
@@ -199,7 +175,7 @@ void pending_hold_again(struct pending *pending, const char *table, int64_t end_
 void pending_end_hold(struct pending *pending, const char *table)
 {
     monitor_enter(&pending->monitor);
-    struct hold *hold = find_locked(&pending->queue, table);
+    struct hold *hold = hold_find_locked(&pending->queue, table);
     if (hold) {
         hold->end_ms = clock_now_ms(pending->clock);
         monitor_tell(&pending->monitor);

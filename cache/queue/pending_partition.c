@@ -57,6 +57,30 @@ static struct ready_tree *ready_tree_of(struct queue *queue, const struct partit
     return partition->was_held ? &queue->ready_held : &queue->ready;
 }
 
+struct hold *hold_find_locked(const struct queue *queue, const char *table)
+{
+    struct hold *hold;
+    TAILQ_FOREACH(hold, &queue->holds, entry)
+    if (strcmp(hold->table, table) == 0)
+        return hold;
+    return NULL;
+}
+
+void hold_free_locked(struct queue *queue, struct hold *hold)
+{
+    TAILQ_REMOVE(&queue->holds, hold, entry);
+    queue->hold_count--;
+    free(hold);
+}
+
+/* A partition of the table is not used any more. */
+static void note_end_locked(struct pending *pending, const char *table)
+{
+    struct hold *hold = hold_find_locked(&pending->queue, table);
+    if (hold && !queue_first_partition_locked(pending, table))
+        hold_free_locked(&pending->queue, hold);
+}
+
 /* A thread in pending_take sleeps until the first is ready: it is woken where that is earlier now.
  */
 void queue_update_locked(struct pending *pending, struct partition *partition)
@@ -75,7 +99,7 @@ void queue_update_locked(struct pending *pending, struct partition *partition)
         queue->partition_count--;
         queue->once_held -= partition->was_held;
         queue->bytes -= partition_bytes(partition->address);
-        hold_note_end_locked(pending, partition->address.table);
+        note_end_locked(pending, partition->address.table);
         free(partition);
     }
 }
@@ -270,4 +294,15 @@ struct partition *queue_first_ready_locked(struct pending *pending)
     if (last->ready_ms <= clock_now_ms(pending->clock))
         return choose(queue, unheld, held);
     return last == held ? unheld : held;
+}
+
+bool partition_is_ready(const struct pending *pending, const struct partition *partition)
+{
+    return partition && partition->ready_ms <= clock_now_ms(pending->clock);
+}
+
+void queue_hurry_for_bytes_locked(struct pending *pending)
+{
+    if (!partition_is_ready(pending, queue_first_ready_locked(pending)))
+        queue_make_due_locked(pending, NULL, RANGE_ALL);
 }

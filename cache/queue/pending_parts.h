@@ -140,7 +140,17 @@ struct pending {
     LIST_HEAD(, table_watch) watches;
 };
 
-/* Of pending.c: */
+/* table NULL: every address is. */
+static inline bool is_in_range(const char *table, struct range range, struct address address)
+{
+    return !table || (strcmp(address.table, table) == 0 && range_holds(range, address.position));
+}
+
+/* The files below call only those above them: pending_records, pending_failures,
+ * pending_partition, pending_hold, pending_stall, pending_room, pending_drain, pending_queue,
+ * pending_table; pending.c calls all. */
+
+/* Of pending_records.c: */
 struct record *pending_find_locked(struct pending *pending, const char *table,
                                    struct bytes position);
 /* The first record at or behind the position; NULL: none in the table. */
@@ -149,18 +159,28 @@ struct record *pending_seek_locked(struct pending *pending, const char *table,
 struct record *pending_after_locked(struct record *record);
 /* The first record behind the address, also of another table. NULL: none. */
 struct record *pending_behind_locked(struct pending *pending, struct address address);
+/* NULL: out of memory. */
+struct record *pending_find_or_add_locked(struct pending *pending, const char *table,
+                                          struct bytes position);
+/* A record that is FREE and without a mask is freed. */
+void pending_free_if_unused_locked(struct pending *pending, struct record *record);
+void pending_set_claimed_locked(struct pending *pending, struct record *record);
 /* The change or claim has ended: the record is claimed by the caller that waits for it first, or
  * free. */
 void pending_pass_on_locked(struct pending *pending, struct record *record);
+/* The same of a claim. */
+void pending_release_locked(struct pending *pending, struct record *record);
 /* call_check; the monitor is left meanwhile. */
 int pending_check_locked(struct pending *pending, struct call *call, const char *late);
+/* A position of the table has just been claimed; a queued change of it has just ended: the watches
+ * of pending_table.h note that. */
+void watches_note_claim_locked(struct pending *pending, const char *table);
+void watches_note_end_locked(struct pending *pending, const char *table);
 
-/* Of pending_queue.c: */
-void queue_init(struct queue *queue);
-/* A waiting change ends without having been sent. */
-void queue_end_unsent_locked(struct pending *pending, struct queued *queued);
-/* A caller waits for bytes: everything is due, unless a batch is ready. */
-void queue_hurry_for_bytes_locked(struct pending *pending);
+/* Of pending_failures.c: */
+void queue_finish(struct queue *queue);
+void queue_keep_failure_locked(struct pending *pending, struct address address,
+                               const struct batched *change);
 
 /* Of pending_partition.c: */
 struct address partition_address(const char *table, struct bytes position);
@@ -186,6 +206,10 @@ void queue_remove_waiting_locked(struct queued *queued);
 /* Something of the partition has changed: it is ready at another time, or not used any more; then
  * it is freed. */
 void queue_update_locked(struct pending *pending, struct partition *partition);
+/* Is a batch of the partition ready by now? NULL: no. */
+bool partition_is_ready(const struct pending *pending, const struct partition *partition);
+/* A caller waits for bytes: everything is due, unless a batch is ready. */
+void queue_hurry_for_bytes_locked(struct pending *pending);
 /* A caller waits for the end of the change: it is due, before all others of its partition. */
 void queue_hurry_locked(struct pending *pending, struct queued *queued);
 /* Everything of the table that may hold positions of the range; table NULL: everything. */
@@ -196,6 +220,10 @@ void queue_try_again_locked(struct pending *pending);
 /* Has a change with this number, or a lower one, not ended? */
 bool queue_has_older_locked(struct pending *pending, uint64_t number);
 
+/* The hold of a table; NULL: it has none. */
+struct hold *hold_find_locked(const struct queue *queue, const char *table);
+void hold_free_locked(struct queue *queue, struct hold *hold);
+
 /* Of pending_hold.c: */
 /* The change is about to be queued in the partition: is the partition held then? The caller updates
  * the partition afterwards. */
@@ -203,25 +231,23 @@ void hold_change_locked(struct pending *pending, struct partition *partition,
                         const struct queued_change *change);
 /* Ends the holds whose time has come. When does the next one end? INT64_MAX: there is none. */
 int64_t hold_end_due_locked(struct pending *pending);
-/* A partition of the table is not used any more. */
-void hold_note_end_locked(struct pending *pending, const char *table);
+
+/* Of pending_stall.c: */
+/* While the service does not answer: the errno and the reason; else 0. */
+int queue_check_answers_locked(struct pending *pending, struct call *call);
+/* What was put off is sent now, at most once a second: the service may be back, which costs no
+ * request while it is known to be away. */
+void queue_probe_locked(struct pending *pending);
 
 /* Of pending_room.c: */
 size_t room_for_queue_locked(const struct pending *pending); /* bytes that the queue may have */
 
 /* Of pending_drain.c: */
-void queue_finish(struct queue *queue);
-/* While the service does not answer: the errno and the reason; else 0. */
-int queue_check_answers_locked(struct pending *pending, struct call *call);
-void queue_keep_failure_locked(struct pending *pending, struct address address,
-                               const struct batched *change);
 /* The queued change has just ended. */
 void drains_note_end_locked(struct pending *pending, const struct queued *queued);
 
-/* Of pending_table.c: */
-/* A position of the table has just been claimed. */
-void watches_note_claim_locked(struct pending *pending, const char *table);
-/* A queued change of the table has just ended. */
-void watches_note_end_locked(struct pending *pending, const char *table);
+/* Of pending_queue.c: */
+/* A waiting change ends without having been sent. */
+void queue_end_unsent_locked(struct pending *pending, struct queued *queued);
 
 #endif

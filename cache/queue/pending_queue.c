@@ -3,12 +3,6 @@
 
 #include <assert.h>
 
-void queue_init(struct queue *queue)
-{
-    TAILQ_INIT(&queue->failures);
-    TAILQ_INIT(&queue->holds);
-}
-
 static size_t bytes_of_change(const char *table, const struct queued_change *change)
 {
     return sizeof(struct record) + sizeof(struct queued) + change->write.if_match.size +
@@ -42,17 +36,6 @@ static bool has_room_locked(struct pending *pending, struct address partition_ke
            has_room_for_bytes_locked(pending, partition_key, change);
 }
 
-static bool is_ready(const struct pending *pending, const struct partition *partition)
-{
-    return partition && partition->ready_ms <= clock_now_ms(pending->clock);
-}
-
-void queue_hurry_for_bytes_locked(struct pending *pending)
-{
-    if (!is_ready(pending, queue_first_ready_locked(pending)))
-        queue_make_due_locked(pending, NULL, RANGE_ALL);
-}
-
 /* What is queued may be less than a batch each. While a batch is ready there is no hurry: there may
  * be as many partitions as changes. */
 static void hurry_for_room_locked(struct pending *pending, struct address partition,
@@ -61,7 +44,7 @@ static void hurry_for_room_locked(struct pending *pending, struct address partit
     if (!has_room_for_bytes_locked(pending, partition, change)) {
         queue_hurry_for_bytes_locked(pending);
     } else if (!queue_find_partition_locked(pending, partition)) { /* what is held needs no place */
-        if (!is_ready(pending, queue_first_unheld_locked(pending)))
+        if (!partition_is_ready(pending, queue_first_unheld_locked(pending)))
             queue_make_unheld_due_locked(pending);
     }
 }

@@ -3,22 +3,6 @@
 
 #define RECORDS_AT_ONCE 1000 /* before other threads get in: a quarter of a millisecond */
 
-void watches_note_claim_locked(struct pending *pending, const char *table)
-{
-    struct table_watch *watch;
-    LIST_FOREACH(watch, &pending->watches, entry)
-    if (strcmp(watch->table, table) == 0)
-        watch->has_changed = true;
-}
-
-void watches_note_end_locked(struct pending *pending, const char *table)
-{
-    struct table_watch *watch;
-    LIST_FOREACH(watch, &pending->watches, entry)
-    if (strcmp(watch->table, table) == 0)
-        watch->has_ended = true;
-}
-
 static bool is_text(const struct record *record)
 {
     return record->queued && record->queued->text.page;

@@ -3,6 +3,7 @@
 #include "client/local/local_checksum.h"
 #include "client/local/local_failure.h"
 #include "client/local/local_file.h"
+#include "client/local/local_open.h"
 #include "client/local/local_rows.h"
 #include "client/local/local_text.h"
 
@@ -274,7 +275,7 @@ int local_check_run(const char *path, const struct clock *clock, struct call *ca
     bool is_created;
     int r = local_file_find(path, false, call, &real_path, &is_created);
     if (r == 0)
-        r = local_connection_open(real_path, LOCAL_ACCESS_AS_IS, clock, call, &check.connection);
+        r = local_open(real_path, LOCAL_ACCESS_AS_IS, clock, call, &check.connection);
     if (r == 0) {
         local_connection_serve(check.connection, call);
         check.report.has_checksums = local_connection_has_checksums(check.connection);

@@ -3,7 +3,6 @@
 #include "client/local/local_checksum.h"
 #include "client/local/local_failure.h"
 #include "client/local/local_file.h"
-#include "client/local/local_schema.h"
 
 #define TEXT_OF(x) #x
 #define NUMBER(x)  TEXT_OF(x)
@@ -21,7 +20,7 @@ struct local_connection {
     sqlite3 *database;
     const struct clock *clock;
     struct call *call; /* local_connection_serve; may be NULL */
-    bool is_as_is;     /* LOCAL_ACCESS_AS_IS */
+    bool is_as_is;     /* nothing is changed */
     bool has_checksums;
     sqlite3_stmt *statements[LOCAL_STATEMENTS];
 };
@@ -290,11 +289,11 @@ static int configure(struct local_connection *connection)
     return explain_no_memory(connection, r);
 }
 
-static int prepare_statements(struct local_connection *connection)
+int local_connection_prepare(struct local_connection *connection, bool has_checksums)
 {
+    connection->has_checksums = has_checksums;
     for (size_t i = 0; i < LOCAL_STATEMENTS; i++) {
-        const char *text =
-            connection->has_checksums ? statement_texts[i].text : statement_texts[i].unchecked;
+        const char *text = has_checksums ? statement_texts[i].text : statement_texts[i].unchecked;
         if (text && sqlite3_prepare_v3(connection->database, text, -1, SQLITE_PREPARE_PERSISTENT,
                                        &connection->statements[i], NULL) != SQLITE_OK)
             return note_failure(connection);
@@ -337,8 +336,15 @@ static int refuse_database(const struct local_connection *connection, const char
                           "not a SQLite database");
 }
 
-int local_connection_open(const char *path, enum local_access access, const struct clock *clock,
-                          struct call *call, struct local_connection **ret)
+int local_connection_explain(const struct local_connection *connection, const char *path,
+                             struct call *call, int r)
+{
+    bool is_none = sqlite3_errcode(connection->database) == SQLITE_NOTADB;
+    return is_none ? refuse_database(connection, path, call) : r;
+}
+
+int local_connection_create(const char *path, bool is_as_is, const struct clock *clock,
+                            struct call *call, struct local_connection **ret)
 {
     _cleanup_(local_connection_closep) struct local_connection *connection =
         calloc(1, sizeof(*connection));
@@ -346,19 +352,12 @@ int local_connection_open(const char *path, enum local_access access, const stru
         return call_fail(call, -ENOMEM, "out of memory");
     connection->clock = clock;
     connection->call = call;
-    connection->is_as_is = access == LOCAL_ACCESS_AS_IS;
+    connection->is_as_is = is_as_is;
     int r = open_database(connection, path);
     if (r == 0)
         r = configure(connection);
-    if (r == 0)
-        r = local_schema_prepare(connection, access, &connection->has_checksums);
-    if (r == 0)
-        r = prepare_statements(connection);
-    if (r < 0 && sqlite3_errcode(connection->database) == SQLITE_NOTADB)
-        return refuse_database(connection, path, call);
     if (r < 0)
-        return r;
-    connection->call = NULL;
+        return local_connection_explain(connection, path, call, r);
     *ret = TAKE_PTR(connection);
     return 0;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_LOCAL_LOCAL_CONNECTION_H
 #define CLIENT_LOCAL_LOCAL_CONNECTION_H
-/* One connection to an account's file, opened and checked, with its prepared statements. Used by
- * one thread at a time; must not be used across a fork. local_schema.h says what the file holds.
+/* One connection to an account's file, with its prepared statements. Used by one thread at a time;
+ * must not be used across a fork. local_open.h opens one, local_schema.h says what the file holds.
  *
  * The file is a SQLite database in WAL mode, so a reader sees one version and never waits for a
  * writer. A commit is synced: it survives a kill of the process and a power cut.
@@ -44,22 +44,20 @@ enum local_statement {
     LOCAL_STATEMENTS,
 };
 
-/* How to open a file. */
-enum local_access {
-    LOCAL_ACCESS_CREATE,   /* if it is missing or empty, it becomes an account */
-    LOCAL_ACCESS_EXISTING, /* it must be an account */
-    LOCAL_ACCESS_AS_IS,    /* likewise; nothing is changed: not upgraded, and a WAL stays a WAL */
-};
-
 struct local_connection;
 
-/* `path` is absolute and names a regular file. -EINVAL: another program's database, or an empty
- * file; -EPROTONOSUPPORT: made by a newer version. */
-int local_connection_open(const char *path, enum local_access access, const struct clock *clock,
-                          struct call *call, struct local_connection **ret);
+/* Opens the file, whose `path` is absolute, for local_open.h. It has no statements yet. is_as_is:
+ * nothing is changed, and a WAL stays a WAL. */
+int local_connection_create(const char *path, bool is_as_is, const struct clock *clock,
+                            struct call *call, struct local_connection **ret);
+/* Prepares the statements. Without checksums the file is in format 1: only statements that read can
+ * be used. */
+int local_connection_prepare(struct local_connection *connection, bool has_checksums);
+/* After a failure: r, or why the file is no database of SQLite. */
+int local_connection_explain(const struct local_connection *connection, const char *path,
+                             struct call *call, int r);
 void local_connection_close(struct local_connection *connection); /* takes NULL */
 bool local_connection_is_read_only(const struct local_connection *connection);
-/* False: the file is in format 1. Only statements that read can be used. */
 bool local_connection_has_checksums(const struct local_connection *connection);
 
 /* From now on the connection records failures in this call, and waits for other processes until its

@@ -2,6 +2,7 @@
 #include "client/local/local_readers.h"
 #include "client/base/monitor.h"
 #include "client/local/local_failure.h"
+#include "client/local/local_open.h"
 
 #include <sys/queue.h>
 
@@ -29,7 +30,7 @@ int local_readers_create(const char *path, enum local_access access, const struc
     readers->clock = clock;
     TAILQ_INIT(&readers->waiters);
     for (int r; readers->count < LOCAL_READERS_MAX; readers->count++) {
-        r = local_connection_open(path, access, clock, call, &readers->free[readers->count]);
+        r = local_open(path, access, clock, call, &readers->free[readers->count]);
         if (r < 0) {
             local_readers_destroy(readers);
             return r;

@@ -3,7 +3,7 @@
 #define CLIENT_LOCAL_LOCAL_READERS_H
 /* A pool of connections for reading threads. All are opened at creation: a later open could find
  * another file at the path. Any thread; one leaf mutex. */
-#include "client/local/local_connection.h"
+#include "client/local/local_schema.h"
 
 #define LOCAL_READERS_MAX 8 /* a further thread waits */
 

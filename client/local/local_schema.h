@@ -20,6 +20,12 @@
  * writes three pages. */
 #define LOCAL_SCHEMA_PAGE_BYTES 8192
 
+enum local_access {
+    LOCAL_ACCESS_CREATE,   /* if it is missing or empty, it becomes an account */
+    LOCAL_ACCESS_EXISTING, /* it must be an account */
+    LOCAL_ACCESS_AS_IS,    /* likewise; nothing is changed: not upgraded, and a WAL stays a WAL */
+};
+
 /* Makes the file an account in this format, if `access` allows. An empty file gets the schema. A
  * file of format 1 is upgraded in one transaction, which takes as long as it must: deadline and
  * cancel end only the wait for other processes. Afterwards a row that was no entity fits no

@@ -4,9 +4,9 @@
 #include "client/local/local_failure.h"
 #include "client/local/local_file.h"
 #include "client/local/local_files.h"
+#include "client/local/local_open.h"
 #include "client/local/local_query.h"
 #include "client/local/local_readers.h"
-#include "client/local/local_schema.h"
 #include "client/local/local_tables.h"
 #include "client/local/local_writer.h"
 
@@ -151,7 +151,7 @@ static const struct table_store_ops local_ops = {
 static int open_writer(struct local_store *self, enum local_access access, struct call *call)
 {
     _cleanup_(local_connection_closep) struct local_connection *connection = NULL;
-    int r = local_connection_open(self->real_path, access, self->clock, call, &connection);
+    int r = local_open(self->real_path, access, self->clock, call, &connection);
     if (r < 0)
         return r;
     self->has_checksums = local_connection_has_checksums(connection);

@@ -25,12 +25,6 @@ void writer_fit_reserved(struct writer *writer)
     writer->reserved = needed;
 }
 
-struct writer *writer_ref(struct writer *writer)
-{
-    writer->references++;
-    return writer;
-}
-
 void writer_unref(struct writer *writer)
 {
     if (!writer || --writer->references > 0)

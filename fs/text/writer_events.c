@@ -551,3 +551,17 @@ void writer_drop_handle(struct writer_handle *handle, struct caller *caller)
 {
     end_handle(handle, caller, false);
 }
+
+void writers_release_all(struct writers *writers, struct caller *caller)
+{
+    const struct failure *failure = &caller->call.failure;
+    for (struct writer *writer; (writer = RB_ROOT(&writers->map)) != NULL;) {
+        struct writer_handle *handle = LIST_FIRST(&writer->handles);
+        caller->call.failure = (struct failure){0};
+        caller->process = handle->opener;
+        (void)writer_flush(handle, caller); /* the close gives up what this did not store */
+        writer_close_handle(handle, caller);
+        if (failure->error != -ETIMEDOUT && !failure->is_retryable)
+            caller_made_progress(caller, writers->clock);
+    }
+}

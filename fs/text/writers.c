@@ -42,6 +42,12 @@ void writer_name_unref(struct writer_name *name)
         free(name);
 }
 
+struct writer *writer_ref(struct writer *writer)
+{
+    writer->references++;
+    return writer;
+}
+
 int writers_create(const struct clock *clock, const struct writer_store *store,
                    struct writers **ret)
 {
@@ -225,20 +231,6 @@ void writers_for_each_unstored(struct writers *writers,
         struct bytes text = draft_unstored(&writer->draft);
         if (writer->state != WRITER_DETACHED && !writer->is_kept && text.size > 0)
             visit(context, writer->address, text);
-    }
-}
-
-void writers_release_all(struct writers *writers, struct caller *caller)
-{
-    const struct failure *failure = &caller->call.failure;
-    for (struct writer *writer; (writer = RB_ROOT(&writers->map)) != NULL;) {
-        struct writer_handle *handle = LIST_FIRST(&writer->handles);
-        caller->call.failure = (struct failure){0};
-        caller->process = handle->opener;
-        (void)writer_flush(handle, caller); /* the close gives up what this did not store */
-        writer_close_handle(handle, caller);
-        if (failure->error != -ETIMEDOUT && !failure->is_retryable)
-            caller_made_progress(caller, writers->clock);
     }
 }
 

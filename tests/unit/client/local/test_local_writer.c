@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/local/local_writer.h"
+#include "client/local/local_open.h"
 #include "tests/unit/local_account.h"
 
 #include <fcntl.h>
@@ -85,7 +86,7 @@ static struct local_writer *open_writer(const char *path)
     struct local_writer *writer;
     table_store_destroy(open_account(path));
     assert_int_equal(
-        local_connection_open(path, LOCAL_ACCESS_EXISTING, &clock_system, &call, &connection), 0);
+        local_open(path, LOCAL_ACCESS_EXISTING, &clock_system, &call, &connection), 0);
     assert_int_equal(local_writer_create(connection, &clock_system, &writer), 0);
     return writer;
 }

@@ -80,6 +80,12 @@ class RoomsTest(unittest.TestCase):
         for count, found in ((20, ""), (21, "fs/tree/: 21 modules\n")):
             self.assertEqual(check({f"fs/tree/m{i}.c": "" for i in range(count)}).stdout, found)
 
+    def test_the_tour_names_what_is_there(self):
+        good = "client/base and client/base/bytes, [cache/address.h](../../cache/address.h), `tests/rooms`\n"
+        self.assertEqual(check({"contrib/docs/code.md": good}).stdout, "")
+        found = check({"contrib/docs/code.md": good + "(client/base/byte)\n"}).stdout
+        self.assertEqual(found, "contrib/docs/code.md: client/base/byte is neither a module nor a room\n")
+
     def test_a_tree_without_sources_is_no_success(self):
         with tempfile.TemporaryDirectory() as directory:
             self.assertEqual(subprocess.run([ROOMS, directory], capture_output=True, timeout=60).returncode, 1)

@@ -113,7 +113,7 @@ static void set_valid(const struct account *account, struct caller *caller, int 
 {
     bool may_be_kept = r >= 0 && !seen->was_overlaid;
     caller->valid_ms =
-        may_be_kept ? freshness_valid_ms(account->read.freshness, seen->asked_ms) : 0;
+        may_be_kept ? freshness_valid_ms(account->read.freshness, seen->requested_ms) : 0;
 }
 
 static int fail_to_read(struct call *call, const struct entity *bad)
@@ -143,8 +143,9 @@ int account_find(struct account *account, struct caller *caller, struct address 
     struct served served;
     struct question question = {.table = address.table,
                                 .range = point,
-                                .since = freshness_ask(account->read.freshness, caller->process,
-                                                       address.table, address.position, &served)};
+                                .since =
+                                    freshness_oldest(account->read.freshness, caller->process,
+                                                     address.table, address.position, &served)};
     struct seen seen = {0};
     int r = read_ahead_entity(account->read_ahead, caller, &question, served.is_in_order, &seen);
     set_valid(account, caller, r, &seen);
@@ -182,7 +183,7 @@ int account_knows(struct account *account, struct address address)
     return r < 0 ? r : r == KNOWN_ROWS;
 }
 
-int account_look(struct account *account, struct address address, struct entity *ret)
+int account_recall(struct account *account, struct address address, struct entity *ret)
 {
     struct seen seen = {0};
     int r = look(account, address, INT64_MIN, false, &seen);
@@ -197,9 +198,9 @@ static struct question ask_first(const struct account *account, const struct cal
 {
     return (struct question){.table = directory->table,
                              .range = directory->range,
-                             .since =
-                                 freshness_ask(account->read.freshness, caller->process,
-                                               directory->table, directory->range.lo, ret_served),
+                             .since = freshness_oldest(account->read.freshness, caller->process,
+                                                       directory->table, directory->range.lo,
+                                                       ret_served),
                              .keys_suffice = true};
 }
 
@@ -211,8 +212,9 @@ static int find_first(struct account *account, struct caller *caller,
     struct served served;
     struct question question = ask_first(account, caller, directory, &served);
     struct seen seen = {0};
-    int r =
-        directory->filter ? overlay_knows_row(account->read.overlay, &question, &seen.asked_ms) : 0;
+    int r = directory->filter
+                ? overlay_knows_row(account->read.overlay, &question, &seen.requested_ms)
+                : 0;
     if (r == 0)
         r = read_ahead_directory(account->read_ahead, caller, directory->kind, &question, &seen);
     set_valid(account, caller, r, &seen);
@@ -226,8 +228,8 @@ static int find_first(struct account *account, struct caller *caller,
     return 0;
 }
 
-int account_look_for_rows(struct account *account, const struct caller *caller,
-                          const struct directory *directory)
+int account_recall_rows(struct account *account, const struct caller *caller,
+                        const struct directory *directory)
 {
     struct served served;
     struct question question = ask_first(account, caller, directory, &served);

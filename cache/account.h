@@ -203,7 +203,7 @@ void account_abandon_changes(struct account *account);
 /* How many queued changes have failed, and neither an rmdir nor account_sync has told it. Asked
  * after account_end_changes: while that sends, more may fail. What it has given up does not count.
  */
-size_t account_untold_failures(struct account *account);
+size_t account_unreported_failures(struct account *account);
 
 /* An editor's backup. account_mask hides the entity from this mount; the service still has it, and
  * other clients see it all the time. The mask ends in one of these ways:

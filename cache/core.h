@@ -10,7 +10,7 @@
 
 #include <stdatomic.h>
 
-#define TOLD_KEYS 64
+#define REPORTED_KEYS 64
 
 struct account {
     struct table_store *store;
@@ -23,7 +23,7 @@ struct account {
     struct write_side write;
     _Atomic uint64_t orders; /* of stamps */
     /* Processes that were told that a key in a text does not count, and 1 more. */
-    _Atomic uint64_t told_keys[TOLD_KEYS];
+    _Atomic uint64_t reported_keys[REPORTED_KEYS];
 };
 
 /* The first question of every change: 0, or -EROFS with the reason. */
@@ -49,8 +49,8 @@ int account_make_text_over(struct caller *caller, const struct entity_input_over
 int account_make_edit_text(struct account *account, struct caller *caller, const struct edit *edit,
                            struct buffer *ret, struct text_notes *ret_notes);
 /* Adds the notes of a text that was stored to the failure log: of keys once for each process. */
-void account_tell_notes(struct account *account, const struct caller *caller,
-                        struct address address, const struct text_notes *notes);
+void account_report_notes(struct account *account, const struct caller *caller,
+                          struct address address, const struct text_notes *notes);
 static inline enum entity_input_kind account_input_kind(enum edit_begin begin)
 {
     return begin == EDIT_APPENDED ? INPUT_MERGE : INPUT_WHOLE;
@@ -81,10 +81,10 @@ struct write account_choose_write(const struct account *account, const struct ed
                                   struct bytes text, const struct known_versions *known);
 /* What was last known of the entity, however long ago. Sends nothing. enum knowledge, or -ENOMEM;
  * of KNOWN_ROWS the caller finishes ret. */
-int account_look(struct account *account, struct address address, struct entity *ret);
+int account_recall(struct account *account, struct address address, struct entity *ret);
 /* The same of what this mount masks. No page in ret: there is no mask, or the version that it masks
  * is not known. */
-void account_look_masked(struct account *account, struct address address, struct entity *ret);
+void account_recall_masked(struct account *account, struct address address, struct entity *ret);
 /* What the failure of such a write means. Where another client was faster: -ESTALE. A Replace of an
  * entity that is gone is -ESTALE, too: -ENOENT from a write would not tell the user why. Afterwards
  * the process counts as one that has not read the entity, so that its next store succeeds. */
@@ -121,8 +121,8 @@ int account_drain(struct account *account, struct caller *caller, const char *ta
                   struct range range);
 /* Has a delete in the directory failed that was not told? Then the reason is in caller->call, and
  * it is told. Nothing is sent. */
-bool account_tell_delete(struct account *account, struct caller *caller,
-                         const struct directory *directory);
+bool account_report_delete(struct account *account, struct caller *caller,
+                           const struct directory *directory);
 /* For batch_committer.h; the context is the account. */
 void account_note_stored(void *context, struct address address, const struct batched *change,
                          const struct entity *now);
@@ -183,7 +183,7 @@ int account_find_rows(struct account *account, struct caller *caller,
                       const struct directory *directory);
 /* Is an entity known to lie in the directory, by any answer, however old? Sends nothing. enum
  * knowledge, or -ENOMEM. */
-int account_look_for_rows(struct account *account, const struct caller *caller,
-                          const struct directory *directory);
+int account_recall_rows(struct account *account, const struct caller *caller,
+                        const struct directory *directory);
 
 #endif

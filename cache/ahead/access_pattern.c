@@ -53,7 +53,7 @@ static struct lesson learn_all(const struct access_pattern *pattern, struct byte
     uint64_t partition = hash_partition(position);
     for (size_t i = 0; i < ACCESS_PATTERN_FETCHES; i++) {
         const struct row_fetch *fetch = &pattern->fetches[i];
-        if (fetch->first == 0 || now_ms - fetch->asked_ms >= RECENT_MS)
+        if (fetch->first == 0 || now_ms - fetch->requested_ms >= RECENT_MS)
             continue;
         learn(fetch, &all);
         if (fetch->partition == partition)
@@ -128,7 +128,7 @@ void access_pattern_fetched(struct access_pattern *pattern, struct bytes positio
                                          .partition = hash_partition(position),
                                          .needed = MIN(needed, rows),
                                          .rows = MIN(rows, TABLE_STORE_PAGE_ROWS),
-                                         .asked_ms = now_ms});
+                                         .requested_ms = now_ms});
     pattern->row_bytes = bytes / rows;
 }
 
@@ -136,7 +136,7 @@ void access_pattern_failed(struct access_pattern *pattern, struct bytes position
 {
     remember(pattern, (struct row_fetch){.first = UINT64_MAX,
                                          .partition = hash_partition(position),
-                                         .asked_ms = now_ms});
+                                         .requested_ms = now_ms});
 }
 
 void access_pattern_absent(struct access_pattern *pattern, struct bytes position, int64_t now_ms)

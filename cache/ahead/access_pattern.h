@@ -46,7 +46,7 @@ struct access_pattern { /* in its owner's memory, zeroed; private */
         uint64_t partition; /* hash of the partition of the miss */
         size_t needed;      /* rows at its begin that the miss itself needed */
         size_t rows, worth;
-        int64_t asked_ms;
+        int64_t requested_ms;
         uint64_t used[(TABLE_STORE_PAGE_ROWS + 63) / 64]; /* one bit a row */
     } fetches[ACCESS_PATTERN_FETCHES];                    /* a ring */
     size_t next;

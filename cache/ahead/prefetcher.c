@@ -51,7 +51,7 @@ struct prefetcher {
     size_t in_flight;       /* requests */
     size_t jobs;            /* that may send more; in_flight at least */
     double taken, wanted;   /* pages, since the begin */
-    int64_t asked_ms;       /* of the oldest answer */
+    int64_t requested_ms;   /* of the oldest answer */
     bool is_awaited;        /* the consumer has seen all answers, and waits */
     struct held_pages held; /* of a traversal */
     /* the consumer's */
@@ -140,7 +140,7 @@ int prefetcher_create(const struct prefetcher_source *source,
     prefetcher->ahead_bytes = options->ahead_bytes;
     prefetcher->patience_ms = opener->patience_ms;
     prefetcher->wanted = INFINITY;
-    prefetcher->asked_ms = INT64_MAX;
+    prefetcher->requested_ms = INT64_MAX;
     if (opener->call.command)
         (void)snprintf(prefetcher->command, sizeof(prefetcher->command), "%s",
                        opener->call.command);
@@ -237,7 +237,7 @@ static bool ask_locked(struct prefetcher *prefetcher, bool has_room, int room,
     scan_set_window(prefetcher->scan, window_bytes_locked(prefetcher));
     bool is_only = prefetcher->in_flight == 0;
     int idle = is_only ? MAX(room, 1) : may_run_ahead ? room : 0; /* 0: nothing is split */
-    if (!scan_ask(prefetcher->scan, idle, ret))
+    if (!scan_next_request(prefetcher->scan, idle, ret))
         return false;
     bool is_ahead = !ret->is_head && !is_only;
     if ((ret->is_speculative && room == 0) || (is_ahead && !may_run_ahead)) {
@@ -306,12 +306,12 @@ static void tell(struct prefetcher *prefetcher, const struct job *job, int r, st
 {
     bool is_progress = r == 0 && answer_is_progress(answer);
     INSIDE(&prefetcher->monitor);
-    prefetcher->asked_ms = MIN(prefetcher->asked_ms, seen->asked_ms);
+    prefetcher->requested_ms = MIN(prefetcher->requested_ms, seen->requested_ms);
     prefetcher->fetched += seen->was_fetched;
     prefetcher->is_awaited = false; /* until the consumer has looked again */
     if (r < 0) {
         scan_give_back(prefetcher->scan, job->request.id);
-    } else if ((r = scan_tell(prefetcher->scan, job->request.id, answer)) < 0) {
+    } else if ((r = scan_add_answer(prefetcher->scan, job->request.id, answer)) < 0) {
         (void)call_fail(call, r, "no memory for an answer");
     }
     if (r < 0)
@@ -321,7 +321,7 @@ static void tell(struct prefetcher *prefetcher, const struct job *job, int r, st
     prefetcher->in_flight--;
     prefetcher->answered += r >= 0 && is_progress;
     check_locked(prefetcher);
-    monitor_tell(&prefetcher->monitor);
+    monitor_notify(&prefetcher->monitor);
 }
 
 /* Its latency is the time for which the service looked for rows. */
@@ -346,7 +346,7 @@ static void perform(struct job *job)
     /* An answer that may wait for the consumer must be younger, as it grows older meanwhile. */
     int64_t kept_ms = prefetcher->kind == READ_LEVEL ? source->kept_ms : source->kept_ms / 2;
     struct stamp since = prefetcher->since;
-    since.asked_ms = MAX(since.asked_ms, began_ms - kept_ms);
+    since.requested_ms = MAX(since.requested_ms, began_ms - kept_ms);
     const struct scan_question question = {.kind = prefetcher->kind,
                                            .table = prefetcher->table,
                                            .since = since,
@@ -355,7 +355,7 @@ static void perform(struct job *job)
                                            .select = prefetcher->select,
                                            .request = &job->request};
     _cleanup_(answer_finish) struct answer answer = {0};
-    struct seen seen = {.asked_ms = began_ms};
+    struct seen seen = {.requested_ms = began_ms};
     request_slot_begin(&job->slot, &caller.call, source->clock);
     int r = scan_answer(source->overlay, source->fetcher, &caller, &question, &answer, &seen);
     bool is_good = r == 0 && seen.was_fetched && page_rows(answer.page) > 0;
@@ -375,7 +375,7 @@ static void finish(struct job *job)
     monitor_enter(&prefetcher->monitor);
     prefetcher->jobs--;
     check_locked(prefetcher);
-    monitor_tell(&prefetcher->monitor);
+    monitor_notify(&prefetcher->monitor);
     monitor_leave(&prefetcher->monitor);
     free(job);
     release(prefetcher);
@@ -532,11 +532,11 @@ void prefetcher_want(struct prefetcher *prefetcher, size_t pages)
     prefetcher->wanted = prefetcher->taken + (double)pages;
 }
 
-int64_t prefetcher_asked_ms(struct prefetcher *prefetcher)
+int64_t prefetcher_requested_ms(struct prefetcher *prefetcher)
 {
     int64_t now_ms = clock_now_ms(prefetcher->source.clock);
     INSIDE(&prefetcher->monitor);
-    return MIN(prefetcher->asked_ms, now_ms);
+    return MIN(prefetcher->requested_ms, now_ms);
 }
 
 /* The frontier moves behind the item. NULL: behind everything. */

@@ -80,7 +80,7 @@ void prefetcher_leave(struct prefetcher *prefetcher);
 void prefetcher_want(struct prefetcher *prefetcher, size_t pages);
 
 /* When the oldest answer so far was asked for, at the latest now. */
-int64_t prefetcher_asked_ms(struct prefetcher *prefetcher);
+int64_t prefetcher_requested_ms(struct prefetcher *prefetcher);
 /* 1: the next item (its rows are the caller's to finish; its key is valid until the next call).
  * 0: the end. -EAGAIN: it is not there yet, and may_wait is false; it was requested as far as the
  * prefetcher may run ahead (before the second page only an eager one does). Else -errno, the reason

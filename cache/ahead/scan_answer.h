@@ -16,8 +16,8 @@ struct scan_question {
     const struct scan_request *request;
 };
 
-/* 0; or -errno with the reason in caller->call. ret_seen comes without a run. Its asked_ms is set
- * to now by the caller; a scan of keys makes it older where the answer rests on older ones. */
+/* 0; or -errno with the reason in caller->call. ret_seen comes without a run. Its requested_ms is
+ * set to now by the caller; a scan of keys makes it older where the answer rests on older ones. */
 int scan_answer(struct overlay *overlay, struct fetcher *fetcher, struct caller *caller,
                 const struct scan_question *question, struct answer *ret, struct seen *ret_seen);
 

@@ -187,7 +187,7 @@ static void leave(struct traversals *traversals, struct traversal *traversal, in
     if (r < 0)
         ended = end_locked(traversal);
     check_locked(traversal);
-    monitor_tell(&traversals->monitor);
+    monitor_notify(&traversals->monitor);
     monitor_leave(&traversals->monitor);
     prefetcher_leave(ended);
 }

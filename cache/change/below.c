@@ -30,7 +30,7 @@ int account_drain_below(struct account *account, struct caller *caller,
 int account_check_deletes(struct account *account, struct caller *caller,
                           const struct directory *directory)
 {
-    if (!account_tell_delete(account, caller, directory))
+    if (!account_report_delete(account, caller, directory))
         return 0;
     struct failure *failure = &caller->call.failure;
     const struct failure why = *failure;

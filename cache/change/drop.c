@@ -61,7 +61,7 @@ static int look(struct removal *removal)
                                              account->read.clock};
     int64_t now_ms = clock_now_ms(account->read.clock);
     int64_t end_ms = now_ms + (caller->end_ms - now_ms) / 5 * 4; /* the rest is for the drop */
-    int state = table_drop_look(&source, caller, removal->directory->table, end_ms);
+    int state = table_drop_compare(&source, caller, removal->directory->table, end_ms);
     if (state < 0)
         return state;
     removal->is_in_use = state == TABLE_IN_USE;

@@ -6,9 +6,9 @@
  * known. */
 static void look_below(struct account *account, const struct edit *edit, struct entity *ret)
 {
-    int r = account_look(account, edit->address, ret);
+    int r = account_recall(account, edit->address, ret);
     if (r != KNOWN_ROWS && edit->begin != EDIT_APPENDED)
-        account_look_masked(account, edit->address, ret);
+        account_recall_masked(account, edit->address, ret);
 }
 
 int account_make_edit_text(struct account *account, struct caller *caller, const struct edit *edit,
@@ -38,17 +38,17 @@ static void tell(struct account *account, const struct caller *caller, struct ad
 }
 
 /* Of two programs that take turns, and share a place here, each may be told again. */
-static bool is_told_keys(struct account *account, uint64_t process)
+static bool is_key_reported(struct account *account, uint64_t process)
 {
-    _Atomic uint64_t *told = &account->told_keys[process % TOLD_KEYS];
+    _Atomic uint64_t *told = &account->reported_keys[process % REPORTED_KEYS];
     return atomic_exchange(told, process + 1) == process + 1;
 }
 
-void account_tell_notes(struct account *account, const struct caller *caller,
-                        struct address address, const struct text_notes *notes)
+void account_report_notes(struct account *account, const struct caller *caller,
+                          struct address address, const struct text_notes *notes)
 {
     if (notes->annotation[0])
         tell(account, caller, address, notes->annotation);
-    if (notes->key[0] && !is_told_keys(account, caller->process))
+    if (notes->key[0] && !is_key_reported(account, caller->process))
         tell(account, caller, address, notes->key);
 }

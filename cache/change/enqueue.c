@@ -64,25 +64,26 @@ void account_set_reserved(struct account *account, size_t before, size_t after)
 }
 
 /* A failure has been told: the process's next delete is sent at once. */
-static void note_told(struct account *account, const struct caller *caller)
+static void note_reported(struct account *account, const struct caller *caller)
 {
     delete_policy_answered(account->write.policy, caller->process, false,
                            clock_now_ms(account->read.clock));
 }
 
-static bool tell(struct account *account, struct caller *caller, enum told_changes which,
+static bool tell(struct account *account, struct caller *caller, enum reported_changes which,
                  const char *table, struct range range)
 {
-    bool is_told = pending_tell(account->write.pending, which, table, range, &caller->call) > 0;
-    if (is_told)
-        note_told(account, caller);
-    return is_told;
+    bool is_reported =
+        pending_report(account->write.pending, which, table, range, &caller->call) > 0;
+    if (is_reported)
+        note_reported(account, caller);
+    return is_reported;
 }
 
-bool account_tell_delete(struct account *account, struct caller *caller,
-                         const struct directory *directory)
+bool account_report_delete(struct account *account, struct caller *caller,
+                           const struct directory *directory)
 {
-    return tell(account, caller, TELL_DELETES, directory->table, directory->range);
+    return tell(account, caller, REPORT_DELETES, directory->table, directory->range);
 }
 
 int account_drain(struct account *account, struct caller *caller, const char *table,
@@ -104,7 +105,7 @@ int account_sync(struct account *account, struct caller *caller, const char *tab
                  struct range range)
 {
     int r = account_drain(account, caller, table, range);
-    if (r == 0 && tell(account, caller, TELL_ALL, table, range))
+    if (r == 0 && tell(account, caller, REPORT_ALL, table, range))
         r = caller->call.failure.error;
     return r;
 }
@@ -139,8 +140,8 @@ void account_note_stored(void *context, struct address address, const struct bat
         read_versions_forget(versions, change->process, address);
 }
 
-static void tell_lost(struct account *account, struct address address, const struct batched *change,
-                      bool is_abandoned)
+static void report_lost(struct account *account, struct address address,
+                        const struct batched *change, bool is_abandoned)
 {
     const struct lost_change lost = {.address = address,
                                      .is_delete = !change->text.page,
@@ -163,12 +164,12 @@ void account_note_failed(void *context, struct address address, const struct bat
     if (!change->text.page) /* its next delete is sent at once, and gets its answer */
         delete_policy_answered(account->write.policy, change->process, false,
                                clock_now_ms(account->read.clock));
-    tell_lost(account, address, change, false);
+    report_lost(account, address, change, false);
 }
 
 static void abandon(void *context, struct address address, const struct batched *change)
 {
-    tell_lost(context, address, change, true);
+    report_lost(context, address, change, true);
 }
 
 bool account_send_queued(struct account *account, int64_t deadline_ms)
@@ -200,7 +201,7 @@ void account_abandon_changes(struct account *account)
     pending_abandon(account->write.pending, abandon, account);
 }
 
-size_t account_untold_failures(struct account *account)
+size_t account_unreported_failures(struct account *account)
 {
-    return pending_untold(account->write.pending);
+    return pending_unreported(account->write.pending);
 }

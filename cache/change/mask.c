@@ -51,7 +51,7 @@ int account_mask(struct account *account, struct caller *caller, struct address 
     return r;
 }
 
-void account_look_masked(struct account *account, struct address address, struct entity *ret)
+void account_recall_masked(struct account *account, struct address address, struct entity *ret)
 {
     _cleanup_(page_unrefp) struct page *page = NULL;
     struct etag masked;

@@ -150,7 +150,7 @@ static int move_within(struct move *move)
 
 /* The answer to the store was lost, and it is not known to be made: tells which names exist.
  * `there`: what is known of `to`. */
-static void tell_names(struct move *move, const struct entity *there)
+static void report_names(struct move *move, const struct entity *there)
 {
     _cleanup_(entity_finish) struct entity found = {0};
     struct failure *failure = &move->caller->call.failure;
@@ -172,7 +172,7 @@ static int store_there(struct move *move)
     if (!is_made) {
         r = account_lose(move->account, move->caller, move->rename->to, r, move->store.kind);
         if (failure->is_ambiguous)
-            tell_names(move, &now);
+            report_names(move, &now);
         return r;
     }
     *failure = (struct failure){0};

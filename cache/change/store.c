@@ -92,7 +92,7 @@ static bool is_unexpected(struct account *account, struct address address,
     if (write->kind == WRITE_UPSERT_REPLACE)
         return false;
     _cleanup_(entity_finish) struct entity known = {0};
-    int r = account_look(account, address, &known);
+    int r = account_recall(account, address, &known);
     if (r == KNOWN_ROWS)
         return !bytes_equal(page_etag(known.page, known.row), write->if_match);
     return r == KNOWN_EMPTY && write->kind != WRITE_INSERT;
@@ -183,6 +183,6 @@ int account_store(struct account *account, struct caller *caller, const struct e
     if (!is_queued)
         write_side_release(&account->write, edit->address);
     if (r == 0)
-        account_tell_notes(account, caller, edit->address, &notes);
+        account_report_notes(account, caller, edit->address, &notes);
     return r;
 }

@@ -57,8 +57,8 @@ static int fail_late(const struct look *look, struct call *call)
     return -EBUSY;
 }
 
-int table_drop_look(const struct table_drop_source *source, struct caller *caller,
-                    const char *table, int64_t end_ms)
+int table_drop_compare(const struct table_drop_source *source, struct caller *caller,
+                       const char *table, int64_t end_ms)
 {
     int64_t now_ms = clock_now_ms(source->clock), callers_end_ms = caller->end_ms;
     struct look look = {source, table, now_ms, end_ms, now_ms};

@@ -35,7 +35,7 @@ struct table_drop_source { /* outlives the call */
  * the first page with a row that decides. Takes no longer than up to end_ms (monotonic), although
  * pages put the caller's deadline off: -EBUSY with advice. But -ETIMEDOUT if no page has come for
  * half of the time: then the service is the reason, and not how many rows there are. */
-int table_drop_look(const struct table_drop_source *source, struct caller *caller,
-                    const char *table, int64_t end_ms);
+int table_drop_compare(const struct table_drop_source *source, struct caller *caller,
+                       const char *table, int64_t end_ms);
 
 #endif

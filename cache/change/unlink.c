@@ -55,7 +55,7 @@ static int find_own(struct account *account, struct caller *caller, struct addre
     read_versions_find_stored(account->write.versions, address, ret);
     if (ret->size == 0 || bytes_equal(etag_bytes(ret), shown))
         return 0;
-    int r = account_look(account, address, &now);
+    int r = account_recall(account, address, &now);
     if (r == KNOWN_NOT)
         r = account_find(account, caller, address, &now);
     if (r < 0 && r != -ENOENT)
@@ -84,7 +84,7 @@ static bool may_drop(struct account *account, const struct caller *caller, const
            !freshness_has_listed_account(freshness, caller->process);
 }
 
-static void tell_no_room(const struct account *account, const char *table)
+static void report_no_room(const struct account *account, const char *table)
 {
     if (account->options.no_room)
         account->options.no_room(account->options.no_room_context, table);
@@ -100,7 +100,7 @@ static bool may_hold(struct account *account, const struct caller *caller, const
         return false;
     bool may_hold = pending_may_hold(account->write.pending, table, &has_ended);
     if (has_ended)
-        tell_no_room(account, table);
+        report_no_room(account, table);
     return may_hold;
 }
 
@@ -135,7 +135,7 @@ static int check_matches(struct account *account, struct caller *caller, struct 
     _cleanup_(filter_destroyp) struct filter *filter = NULL;
     if (!path->filter || (caller->process != 0 && !has_listed(account, caller, path)))
         return 0;
-    int r = account_look(account, address, &now);
+    int r = account_recall(account, address, &now);
     if (r == KNOWN_ROWS && bytes_equal(page_etag(now.page, now.row), etag))
         r = filter_create(bytes_of(path->filter), &filter, &error);
     if (r == -ENOMEM)

@@ -32,10 +32,10 @@ struct flight {
     struct fetcher *fetcher;
     struct fetch fetch;    /* the leader's: while FLYING */
     struct stamp stamp;    /* from before anything was sent */
-    struct caller *leader; /* its thread's alone, as has_arrived and asked_ms are */
+    struct caller *leader; /* its thread's alone, as has_arrived and requested_ms are */
     bool is_passing;       /* its page is handed out, and not put into the cache */
     bool has_arrived;      /* an answer, of whatever kind */
-    int64_t asked_ms;      /* when what was answered first was asked: of several pages the oldest */
+    int64_t requested_ms;  /* when what was answered first was asked: of several pages the oldest */
     pthread_cond_t changed;
     /* guarded by the fetcher's lock; the result is fixed once LANDED */
     size_t users;   /* callers that lead or joined */
@@ -123,7 +123,7 @@ static void note_arrival(struct flight *flight, bool is_progress)
 {
     struct fetcher *fetcher = flight->fetcher;
     if (!flight->has_arrived)
-        flight->asked_ms = caller_asked_ms(flight->leader, flight->stamp.asked_ms);
+        flight->requested_ms = caller_asked_ms(flight->leader, flight->stamp.requested_ms);
     flight->has_arrived = true;
     if (!is_progress)
         return;
@@ -262,11 +262,11 @@ static struct stamp arrived_stamp(const struct flight *flight)
 {
     const struct fetcher_source *source = &flight->fetcher->source;
     return (struct stamp){
-        freshness_asked_ms(flight->asked_ms, clock_now_ms(source->clock), source->ttl_ms),
+        freshness_requested_ms(flight->requested_ms, clock_now_ms(source->clock), source->ttl_ms),
         flight->stamp.order};
 }
 
-static void tell_listed(const struct flight *flight, const struct page *tables)
+static void report_listed(const struct flight *flight, const struct page *tables)
 {
     const struct fetcher_source *source = &flight->fetcher->source;
     if (source->listed)
@@ -282,7 +282,7 @@ static void note_table(struct flight *flight, bool is_there, struct stamp stamp)
         return;
     (void)range_cache_put(flight->fetcher->source.cache, NULL, page, stamp);
     if (!is_there)
-        tell_listed(flight, page);
+        report_listed(flight, page);
 }
 
 /* The table is noted first: the page that is put last is not evicted by that put. */
@@ -292,7 +292,7 @@ static int keep(struct flight *flight, struct page *page)
     if (flight->fetch.table)
         note_table(flight, true, stamp);
     else
-        tell_listed(flight, page);
+        report_listed(flight, page);
     int r = flight->is_passing
                 ? 0
                 : range_cache_put(flight->fetcher->source.cache, flight->fetch.table, page, stamp);

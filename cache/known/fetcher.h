@@ -26,7 +26,7 @@ struct fetcher_source { /* outlives the fetcher */
     struct range_cache *cache;
     const struct clock *clock;
     _Atomic uint64_t *orders;     /* of stamps */
-    int64_t ttl_ms;               /* for freshness_asked_ms */
+    int64_t ttl_ms;               /* for freshness_requested_ms */
     struct failure_log *failures; /* records tables that have to be left out; may be NULL */
     /* Called with each answer that shows that a table is gone, or which tables there are: all those
      * in the page's range. It was asked at `asked`. By the thread of a fetch, outside every lock.

@@ -193,7 +193,7 @@ static void note_listed(struct record *record, const struct directory *directory
     size_t i = find_listed(record, directory);
     struct listed listed = record->listed[i];
     memmove(&record->listed[1], &record->listed[0], i * sizeof(listed));
-    if (!is_listing_of(&listed, directory) || listed.began.asked_ms != began.asked_ms)
+    if (!is_listing_of(&listed, directory) || listed.began.requested_ms != began.requested_ms)
         begin_listed(&listed, directory, began, now_ms);
     listed.last_ms = now_ms;
     record->listed[0] = listed;
@@ -255,7 +255,7 @@ static bool is_recent(int64_t ms, int64_t now_ms)
 /* An answer as old as what the listing showed will do. */
 static void serve(const struct listed *listed, int64_t now_ms, int64_t *oldest_ms)
 {
-    *oldest_ms = MIN(*oldest_ms, MAX(listed->began.asked_ms, now_ms - FRESHNESS_KEPT_MS));
+    *oldest_ms = MIN(*oldest_ms, MAX(listed->began.requested_ms, now_ms - FRESHNESS_KEPT_MS));
 }
 
 /* Unless a listing decides, ttl 0 wants what is asked from now on. */
@@ -302,7 +302,7 @@ struct stamp freshness_begin_listing(struct freshness *freshness, uint64_t proce
 struct stamp freshness_of_listing(const struct freshness *freshness, struct stamp began)
 {
     int64_t kept_ms = MAX(FRESHNESS_KEPT_MS, freshness->ttl_ms);
-    began.asked_ms = MAX(began.asked_ms, clock_now_ms(freshness->clock) - kept_ms);
+    began.requested_ms = MAX(began.requested_ms, clock_now_ms(freshness->clock) - kept_ms);
     return began;
 }
 
@@ -335,8 +335,8 @@ bool freshness_traverses(struct freshness *freshness, uint64_t process, const ch
     return whole && owned_range_set(ret_whole, whole->where.table, whole->where.range);
 }
 
-int freshness_asked_to(struct freshness *freshness, uint64_t process,
-                       const struct directory *directory, struct buffer *ret)
+int freshness_read_to(struct freshness *freshness, uint64_t process,
+                      const struct directory *directory, struct buffer *ret)
 {
     int r = 0;
     buffer_clear(ret);
@@ -401,8 +401,8 @@ static struct served serves(struct listed *listed, struct bytes position, int64_
     return (struct served){is_served, is_served && is_farther};
 }
 
-struct stamp freshness_ask(struct freshness *freshness, uint64_t process, const char *table,
-                           struct bytes position, struct served *ret)
+struct stamp freshness_oldest(struct freshness *freshness, uint64_t process, const char *table,
+                              struct bytes position, struct served *ret)
 {
     int64_t now_ms = clock_now_ms(freshness->clock), oldest_ms = now_ms - freshness->ttl_ms;
     *ret = (struct served){0};
@@ -422,9 +422,9 @@ struct stamp freshness_ask(struct freshness *freshness, uint64_t process, const 
     return wanted(freshness, now_ms, oldest_ms, ret->is_served);
 }
 
-int64_t freshness_valid_ms(const struct freshness *freshness, int64_t asked_ms)
+int64_t freshness_valid_ms(const struct freshness *freshness, int64_t requested_ms)
 {
-    int64_t age_ms = clock_now_ms(freshness->clock) - asked_ms;
+    int64_t age_ms = clock_now_ms(freshness->clock) - requested_ms;
     return MAX(freshness->ttl_ms - MAX(age_ms, 0), 0);
 }
 

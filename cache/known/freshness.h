@@ -48,8 +48,8 @@ struct served {
     bool is_in_order; /* the process goes through that listing in key order, and has passed what
                          lies before the position */
 };
-struct stamp freshness_ask(struct freshness *freshness, uint64_t process, const char *table,
-                           struct bytes position, struct served *ret);
+struct stamp freshness_oldest(struct freshness *freshness, uint64_t process, const char *table,
+                              struct bytes position, struct served *ret);
 
 /* The process begins to list the directory: the oldest answer that the listing may show. now - ttl;
  * for a process that traverses here as old as the listing of the directory above. But now - ttl
@@ -86,11 +86,11 @@ bool freshness_traverses(struct freshness *freshness, uint64_t process, const ch
 
 /* The greatest position that the process has asked for in the directory since it began to list it,
  * into ret (cleared first; empty: none). 0 or -ENOMEM. */
-int freshness_asked_to(struct freshness *freshness, uint64_t process,
-                       const struct directory *directory, struct buffer *ret);
+int freshness_read_to(struct freshness *freshness, uint64_t process,
+                      const struct directory *directory, struct buffer *ret);
 
-/* How long the kernel may keep an answer that was asked for at asked_ms. */
-int64_t freshness_valid_ms(const struct freshness *freshness, int64_t asked_ms);
+/* How long the kernel may keep an answer that was asked for at requested_ms. */
+int64_t freshness_valid_ms(const struct freshness *freshness, int64_t requested_ms);
 /* The same for what a listing has just shown, and for the directories on the path to it: at least
  * FRESHNESS_REPEAT_MS (or ttl, where that is less), however old they are. A tool comes to what it
  * has listed within that time, and asks for all that is on its path with each file. */
@@ -99,9 +99,10 @@ int64_t freshness_hold_ms(const struct freshness *freshness, int64_t valid_ms);
 /* As of when an answer counts: since it was asked for. Where the service took longer than half a
  * ttl, since half a ttl before its arrival: else a service slower than ttl would be asked again for
  * every step of every path. Pure. */
-static inline int64_t freshness_asked_ms(int64_t asked_ms, int64_t arrived_ms, int64_t ttl_ms)
+static inline int64_t freshness_requested_ms(int64_t requested_ms, int64_t arrived_ms,
+                                             int64_t ttl_ms)
 {
-    return MAX(asked_ms, arrived_ms - ttl_ms / 2);
+    return MAX(requested_ms, arrived_ms - ttl_ms / 2);
 }
 
 #endif

@@ -263,7 +263,7 @@ void range_cache_destroy(struct range_cache *cache)
 struct walk { /* the state of a question that goes from piece to piece */
     const struct question *question;
     struct bytes lo; /* no row is before it */
-    int64_t asked_ms;
+    int64_t requested_ms;
     enum knowledge known;
     struct run run;
 };
@@ -284,7 +284,7 @@ static bool step_locked(struct range_cache *cache, struct table *table, struct w
     if (!piece)
         return decide(walk, KNOWN_NOT);
     use_locked(cache, piece->page);
-    walk->asked_ms = MIN(walk->asked_ms, piece->page->stamp.asked_ms);
+    walk->requested_ms = MIN(walk->requested_ms, piece->page->stamp.requested_ms);
 
     struct page *page = piece->page->page;
     bool ends_there = bytes_compare(question->range.hi, piece->range.hi) < 0;
@@ -330,9 +330,9 @@ static bool walk_locked(struct range_cache *cache, struct walk *walk, struct buf
 }
 
 int range_cache_next(struct range_cache *cache, const struct question *question,
-                     struct run *ret_run, int64_t *ret_asked_ms, struct buffer *ret_until)
+                     struct run *ret_run, int64_t *ret_requested_ms, struct buffer *ret_until)
 {
-    struct walk walk = {.question = question, .lo = question->range.lo, .asked_ms = INT64_MAX};
+    struct walk walk = {.question = question, .lo = question->range.lo, .requested_ms = INT64_MAX};
     _cleanup_(buffer_finish) struct buffer own = {.max = POSITION_MAX_BYTES};
     struct buffer *position = ret_until ? ret_until : &own;
     buffer_clear(position);
@@ -347,8 +347,8 @@ int range_cache_next(struct range_cache *cache, const struct question *question,
         buffer_clear(position);
     if (walk.known == KNOWN_ROWS)
         *ret_run = walk.run;
-    if (walk.asked_ms != INT64_MAX)
-        *ret_asked_ms = walk.asked_ms;
+    if (walk.requested_ms != INT64_MAX)
+        *ret_requested_ms = walk.requested_ms;
     return (int)walk.known;
 }
 
@@ -372,7 +372,7 @@ static const struct piece *find_row_locked(struct range_map *map, enum range_kin
 }
 
 int range_cache_find_row(struct range_cache *cache, const struct question *question,
-                         struct buffer *ret_position, int64_t *ret_asked_ms)
+                         struct buffer *ret_position, int64_t *ret_requested_ms)
 {
     const struct piece *piece = NULL;
     size_t row;
@@ -382,7 +382,7 @@ int range_cache_find_row(struct range_cache *cache, const struct question *quest
         piece = find_row_locked(&table->map, kind, question, &row);
     if (!piece)
         return 0;
-    *ret_asked_ms = piece->page->stamp.asked_ms;
+    *ret_requested_ms = piece->page->stamp.requested_ms;
     int r = buffer_set(ret_position, page_position(piece->page->page, row));
     return r < 0 ? r : 1;
 }

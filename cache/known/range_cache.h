@@ -71,20 +71,21 @@ enum knowledge {
     KNOWN_NOT,   /* no row is before *ret_until; from there on nothing is known */
 };
 
-/* Answers enum knowledge, or -ENOMEM. The caller finishes ret_run. ret_asked_ms: when the oldest of
- * the pages that the answer rests on was asked for; unchanged if there is none. ret_until (or
- * NULL) is cleared first, and filled for KNOWN_NOT alone; it must not be memory of the question.
+/* Answers enum knowledge, or -ENOMEM. The caller finishes ret_run. ret_requested_ms: when the
+ * oldest of the pages that the answer rests on was asked for; unchanged if there is none. ret_until
+ * (or NULL) is cleared first, and filled for KNOWN_NOT alone; it must not be memory of the
+ * question.
  *
  * A page of keys answers for absent rows in any case. For a row that it has it answers only where
  * keys_suffice; otherwise the answer is KNOWN_NOT, until that row. */
 int range_cache_next(struct range_cache *cache, const struct question *question,
-                     struct run *ret_run, int64_t *ret_asked_ms, struct buffer *ret_until);
+                     struct run *ret_run, int64_t *ret_requested_ms, struct buffer *ret_until);
 
 /* Is a row known to lie in the range, wherever it is? 1: ret_position (cleared first) has the first
- * one that the answers know, and ret_asked_ms when that was asked for; 0: none is known, or not
+ * one that the answers know, and ret_requested_ms when that was asked for; 0: none is known, or not
  * within a few steps; -ENOMEM. */
 int range_cache_find_row(struct range_cache *cache, const struct question *question,
-                         struct buffer *ret_position, int64_t *ret_asked_ms);
+                         struct buffer *ret_position, int64_t *ret_requested_ms);
 
 /* Is what the page says about the row superseded by a younger answer, with or without a text?
  * UNKNOWN: the cache holds no answer for the row any more. `floor`: of range_cache_floor, before

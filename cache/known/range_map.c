@@ -377,38 +377,39 @@ static struct piece *youngest_until(struct range_map *map, struct bytes position
     return texts;
 }
 
-/* Does the piece say that no row is between two positions? Then *asked_ms becomes the older time of
- * the two.
+/* Does the piece say that no row is between two positions? Then *requested_ms becomes the older
+ * time of the two.
  *
  * A page that was read counts as 1 ms older. The gone page gets a younger order than that page. So
  * in the same millisecond a question could accept the gone page, although it needs an answer that
  * was asked for after that page. */
-static bool rests_on(const struct piece *piece, struct bytes a, struct bytes b, int64_t *asked_ms)
+static bool rests_on(const struct piece *piece, struct bytes a, struct bytes b,
+                     int64_t *requested_ms)
 {
     if (!piece || page_seek(piece->page->page, a) != page_seek(piece->page->page, b))
         return false;
-    int64_t piece_ms = piece->page->stamp.asked_ms - (piece->page->origin != ORIGIN_GONE);
-    *asked_ms = MIN(*asked_ms, piece_ms);
+    int64_t piece_ms = piece->page->stamp.requested_ms - (piece->page->origin != ORIGIN_GONE);
+    *requested_ms = MIN(*requested_ms, piece_ms);
     return true;
 }
 
 struct gone_run { /* a range without rows that becomes one gone page */
     struct bytes lo, hi;
-    int64_t asked_ms;
+    int64_t requested_ms;
 };
 
 /* Extends the run from run->hi to `end`. False: a row may be between them; nothing is changed. */
 static bool add_gap(struct range_map *map, struct gone_run *run, struct bytes end)
 {
     struct bytes at = run->hi, piece_end = end;
-    int64_t asked_ms = run->asked_ms;
+    int64_t requested_ms = run->requested_ms;
     for (int looks = 0; bytes_compare(at, end) < 0; looks++, at = piece_end) {
         struct piece *piece = looks < GAP_LOOKS ? youngest_from(map, at, &piece_end) : NULL;
         piece_end = bytes_least(piece_end, end);
-        if (!rests_on(piece, at, piece_end, &asked_ms))
+        if (!rests_on(piece, at, piece_end, &requested_ms))
             return false;
     }
-    run->asked_ms = asked_ms;
+    run->requested_ms = requested_ms;
     return true;
 }
 
@@ -417,15 +418,15 @@ static void join(struct range_map *map, struct gone_run *run, bool is_behind)
 {
     struct bytes *run_end = is_behind ? &run->hi : &run->lo;
     struct bytes at = *run_end, end = at;
-    int64_t asked_ms = run->asked_ms;
+    int64_t requested_ms = run->requested_ms;
     for (int looks = 0; looks < GAP_LOOKS; looks++, at = end) {
         struct piece *piece =
             is_behind ? youngest_from(map, at, &end) : youngest_until(map, at, &end);
-        if (!rests_on(piece, at, end, &asked_ms))
+        if (!rests_on(piece, at, end, &requested_ms))
             return;
         if (piece->page->origin == ORIGIN_GONE) {
             *run_end = end;
-            run->asked_ms = asked_ms;
+            run->requested_ms = requested_ms;
             return;
         }
     }
@@ -435,7 +436,7 @@ static int put_run(struct range_map *map, const struct gone_run *run, uint64_t o
                    struct page_queue *queue)
 {
     _cleanup_(page_unrefp) struct page *page = NULL;
-    struct stamp stamp = {run->asked_ms, order};
+    struct stamp stamp = {run->requested_ms, order};
     struct cached_page *cached = NULL;
     int r = page_create_empty((struct range){run->lo, run->hi}, &page);
     if (r == 0)
@@ -470,7 +471,7 @@ int range_map_put_gone(struct range_map *map, const struct bytes *positions, siz
     _cleanup_(buffer_finish) struct buffer behind = {.max = POSITION_MAX_BYTES};
     int r = 0;
     for (size_t taken = 0; r == 0 && count > 0; positions += taken, count -= taken) {
-        struct gone_run run = {.asked_ms = stamp.asked_ms};
+        struct gone_run run = {.requested_ms = stamp.requested_ms};
         r = make_run(map, positions, count, &run, &behind, &taken);
         if (r == 0)
             r = put_run(map, &run, stamp.order, queue);

@@ -7,8 +7,8 @@
 #include "client/base/base.h"
 
 struct stamp {
-    int64_t asked_ms; /* monotonic */
-    uint64_t order;   /* grows with each stamp: it orders two stamps of one millisecond */
+    int64_t requested_ms; /* monotonic */
+    uint64_t order;       /* grows with each stamp: it orders two stamps of one millisecond */
 };
 
 /* Taken before a query is sent, or after a change of our own was acknowledged. So a change is
@@ -32,7 +32,7 @@ static inline struct stamp stamp_since(int64_t not_before_ms)
 
 static inline bool stamp_satisfies(struct stamp stamp, struct stamp since)
 {
-    return stamp.asked_ms >= since.asked_ms && stamp.order >= since.order;
+    return stamp.requested_ms >= since.requested_ms && stamp.order >= since.order;
 }
 
 static inline bool stamp_is_younger(struct stamp a, struct stamp b)

@@ -6,7 +6,7 @@
 
 struct form {
     uint64_t table; /* hash of the name */
-    int64_t asked_ms;
+    int64_t requested_ms;
     bool has_prefixes;
 };
 
@@ -55,7 +55,7 @@ static bool keep_locked(struct forms *forms, const struct form *form)
         forms->all[forms->noted++ % FORMS_MAX] = *form;
         return false;
     }
-    if (form->asked_ms < known->asked_ms)
+    if (form->requested_ms < known->requested_ms)
         return false;
     bool is_other = form->has_prefixes != known->has_prefixes;
     *known = *form;
@@ -63,9 +63,9 @@ static bool keep_locked(struct forms *forms, const struct form *form)
 }
 
 void forms_note(struct forms *forms, const struct caller *caller, const char *table,
-                bool has_prefixes, int64_t asked_ms)
+                bool has_prefixes, int64_t requested_ms)
 {
-    struct form form = {bytes_hash(BYTES_HASH_START, bytes_of(table)), asked_ms, has_prefixes};
+    struct form form = {bytes_hash(BYTES_HASH_START, bytes_of(table)), requested_ms, has_prefixes};
     (void)pthread_mutex_lock(&forms->lock);
     bool is_other = keep_locked(forms, &form);
     (void)pthread_mutex_unlock(&forms->lock);

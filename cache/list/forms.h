@@ -17,8 +17,8 @@ int forms_create(struct failure_log *failures, const struct clock *clock, struct
 void forms_destroy(struct forms *forms); /* takes NULL */
 
 /* The caller has listed all of the table's directory, which is not empty; its oldest answer was
- * asked for at asked_ms. What was learned from younger answers counts more. */
+ * asked for at requested_ms. What was learned from younger answers counts more. */
 void forms_note(struct forms *forms, const struct caller *caller, const char *table,
-                bool has_prefixes, int64_t asked_ms);
+                bool has_prefixes, int64_t requested_ms);
 
 #endif

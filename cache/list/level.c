@@ -17,7 +17,7 @@ struct level {
     enum state state;
     struct prefetcher *prefetcher;
     int64_t used_ms; /* the prefetcher */
-    int64_t asked_ms;
+    int64_t requested_ms;
     bool has_prefixes;
     struct level_names names;
 };
@@ -35,7 +35,7 @@ int level_create(const struct listing_source *source, const struct directory *di
         return -ENOMEM;
     level->source = source;
     level->directory = directory;
-    level->asked_ms = INT64_MAX;
+    level->requested_ms = INT64_MAX;
     level_names_init(&level->names);
     *ret = level;
     return 0;
@@ -63,7 +63,7 @@ void level_begin_anew(struct level *level, struct stamp began)
     level_names_clear(&level->names);
     level->began = began;
     level->has_prefixes = false;
-    level->asked_ms = INT64_MAX;
+    level->requested_ms = INT64_MAX;
 }
 
 /* The last name that is known; false: none is. */
@@ -76,7 +76,7 @@ static bool last_name(const struct level *level, struct level_name *ret)
 }
 
 /* Did an earlier prefetcher hand out the name? Then it is skipped. */
-static bool is_told(const struct level *level, const struct scan_item *item)
+static bool is_reported(const struct level *level, const struct scan_item *item)
 {
     struct level_name last;
     return last_name(level, &last) && (bytes_compare(item->key, last.key) <= 0 ||
@@ -99,7 +99,7 @@ static int keep(struct level *level, struct caller *caller, const struct scan_it
     struct level_name name = {item->kind == SCAN_PREFIX, item->key};
     if (is_torn(level, item))
         return call_fail(&caller->call, -ESTALE, "the directory has changed while it was listed");
-    if (!is_told(level, item) && level_names_append(&level->names, name) < 0)
+    if (!is_reported(level, item) && level_names_append(&level->names, name) < 0)
         return call_fail(&caller->call, -ENOMEM, "no memory for names");
     level->has_prefixes |= name.is_prefix;
     return 1;
@@ -135,7 +135,7 @@ static int take(struct level *level, struct caller *caller, bool may_wait)
     r = prefetcher_next(level->prefetcher, caller, may_wait, &item);
     if (r == -EAGAIN)
         return r;
-    level->asked_ms = MIN(level->asked_ms, prefetcher_asked_ms(level->prefetcher));
+    level->requested_ms = MIN(level->requested_ms, prefetcher_requested_ms(level->prefetcher));
     level->used_ms = clock_now_ms(clock); /* however long it took */
     if (r == 0)
         end_scan(level, COMPLETE);
@@ -160,23 +160,23 @@ int level_name(struct level *level, struct caller *caller, uint64_t index, bool 
 }
 
 /* A partition and a prefix may have the same key. */
-enum level_told level_told(const struct level *level, struct bytes key, bool is_prefix)
+enum level_shows level_shows(const struct level *level, struct bytes key, bool is_prefix)
 {
     const struct level_names *names = &level->names;
     size_t i = level_names_seek(names, key), count = level_names_count(names);
     bool is_around = false;
     if (is_prefix && i < count && bytes_start_with(level_names_at(names, i).key, key))
-        return LEVEL_TOLD;
+        return LEVEL_SHOWS_NAME;
     for (; i < count && bytes_equal(level_names_at(names, i).key, key); i++) {
         if (!level_names_at(names, i).is_prefix)
-            return LEVEL_TOLD;
+            return LEVEL_SHOWS_NAME;
         is_around = true;
     }
     if (!is_around && i > 0) {
         struct level_name before = level_names_at(names, i - 1);
         is_around = before.is_prefix && bytes_start_with(key, before.key);
     }
-    return is_around ? LEVEL_TOLD_AROUND : LEVEL_TOLD_NOT;
+    return is_around ? LEVEL_SHOWS_PREFIX : LEVEL_SHOWS_NOTHING;
 }
 
 bool level_has_prefixes(const struct level *level)
@@ -184,7 +184,7 @@ bool level_has_prefixes(const struct level *level)
     return level->has_prefixes;
 }
 
-int64_t level_asked_ms(const struct level *level)
+int64_t level_requested_ms(const struct level *level)
 {
-    return level->asked_ms;
+    return level->requested_ms;
 }

@@ -24,13 +24,13 @@ void level_begin_anew(struct level *level, struct stamp began);
 int level_name(struct level *level, struct caller *caller, uint64_t index, bool may_wait,
                struct level_name *ret);
 /* What the names so far tell of a partition, or of all that begin with a prefix. */
-enum level_told {
-    LEVEL_TOLD_NOT,    /* no name shows anything of it */
-    LEVEL_TOLD,        /* it is a name, or a name begins with it */
-    LEVEL_TOLD_AROUND, /* it begins with a prefix that is a name: nothing is known of it */
+enum level_shows {
+    LEVEL_SHOWS_NOTHING, /* no name shows anything of it */
+    LEVEL_SHOWS_NAME,    /* it is a name, or a name begins with it */
+    LEVEL_SHOWS_PREFIX,  /* it begins with a prefix that is a name: nothing is known of it */
 };
-enum level_told level_told(const struct level *level, struct bytes key, bool is_prefix);
-bool level_has_prefixes(const struct level *level); /* so far */
-int64_t level_asked_ms(const struct level *level);  /* when the oldest of it was asked for */
+enum level_shows level_shows(const struct level *level, struct bytes key, bool is_prefix);
+bool level_has_prefixes(const struct level *level);    /* so far */
+int64_t level_requested_ms(const struct level *level); /* when the oldest of it was asked for */
 
 #endif

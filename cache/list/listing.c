@@ -9,7 +9,7 @@
 
 #define STARTS_MAX_BYTES ((size_t)64 << 20)
 #define BOOKMARK_SPACING 1000
-#define TELL_EVERY_MS    1000       /* that the process still reads here */
+#define REPORT_EVERY_MS  1000       /* that the process still reads here */
 #define NOWHERE          UINT64_MAX /* `first` of a batch that lost its place */
 
 /* | state    | the batch                       | left by                               |
@@ -27,7 +27,7 @@ struct batch {
     size_t n;
     struct run run;
     struct buffer starts; /* of partitions: n rows, size_t */
-    int64_t asked_ms;
+    int64_t requested_ms;
     uint64_t floor;           /* of the range cache, from before it was asked for */
     struct buffer begin, end; /* positions: where it was asked from, and what is behind it */
 };
@@ -41,7 +41,7 @@ struct listing {
     struct matches *matches; /* of a filter; NULL: none */
     enum state state;
     struct stamp began;
-    int64_t told_ms; /* when the process's reading here was noted last */
+    int64_t reported_ms; /* when the process's reading here was noted last */
     struct batch batch;
     struct read_cursor cursor;
     struct bookmarks bookmarks;
@@ -172,7 +172,7 @@ static int begin_anew(struct listing *listing, const struct caller *caller)
     listing->began =
         freshness_begin_listing(source->read->freshness, caller->process, &listing->directory);
     read_cursor_reset(&listing->cursor);
-    listing->told_ms = 0;
+    listing->reported_ms = 0;
     bookmarks_clear(&listing->bookmarks);
     if (listing->level)
         level_begin_anew(listing->level, listing->began);
@@ -184,9 +184,9 @@ static int begin_anew(struct listing *listing, const struct caller *caller)
 static void note_reading(struct listing *listing, const struct caller *caller)
 {
     int64_t now_ms = clock_now_ms(listing->source->read->clock);
-    if (listing->told_ms != 0 && now_ms - listing->told_ms < TELL_EVERY_MS)
+    if (listing->reported_ms != 0 && now_ms - listing->reported_ms < REPORT_EVERY_MS)
         return;
-    listing->told_ms = now_ms;
+    listing->reported_ms = now_ms;
     read_ahead_listed(listing->source->read_ahead, caller, &listing->directory, listing->began);
 }
 
@@ -224,7 +224,7 @@ static int batch_replace(struct listing *listing, struct seen *seen)
     if (r < 0)
         return r;
     batch->run = seen->run;
-    batch->asked_ms = seen->asked_ms;
+    batch->requested_ms = seen->requested_ms;
     (void)page_ref(seen->run.page);
     if (listing->directory.kind == DIRECTORY_FLAT)
         r = mark_partitions(batch);
@@ -241,8 +241,8 @@ static uint64_t count_opened(const struct listing *listing, const struct caller 
     const struct batch *batch = &listing->batch;
     const struct bookmark *bookmark = NULL;
     _cleanup_(buffer_finish) struct buffer position = {.max = POSITION_MAX_BYTES};
-    if (freshness_asked_to(listing->source->read->freshness, caller->process, &listing->directory,
-                           &position) == 0 &&
+    if (freshness_read_to(listing->source->read->freshness, caller->process, &listing->directory,
+                          &position) == 0 &&
         bytes_compare(buffer_bytes(&position), buffer_bytes(&batch->end)) < 0)
         bookmark = bookmarks_find_position(&listing->bookmarks, buffer_bytes(&position));
     return bookmark ? MIN(bookmark->cookie, batch->first + batch->n) : 0;
@@ -342,9 +342,10 @@ static bool is_unusable(const struct listing *listing, bool names_suffice)
     if (!batch->run.page || listing->matches)
         return false;
     int64_t oldest_ms =
-        freshness_of_listing(listing->source->read->freshness, listing->began).asked_ms;
-    return batch->asked_ms < oldest_ms || (listing->directory.kind == DIRECTORY_ENTITIES &&
-                                           !names_suffice && page_is_keys_only(batch->run.page));
+        freshness_of_listing(listing->source->read->freshness, listing->began).requested_ms;
+    return batch->requested_ms < oldest_ms ||
+           (listing->directory.kind == DIRECTORY_ENTITIES && !names_suffice &&
+            page_is_keys_only(batch->run.page));
 }
 
 /* Finds where to go on: the entry behind `cookie` is in the batch then, or comes by reading on. */
@@ -401,7 +402,7 @@ static void note_form(const struct listing *listing, const struct caller *caller
     const struct level *level = listing->level;
     if (count > 0 && directory_is_table(&listing->directory))
         forms_note(listing->source->forms, caller, listing->table, level_has_prefixes(level),
-                   level_asked_ms(level));
+                   level_requested_ms(level));
 }
 
 static int next_of_level(struct listing *listing, struct caller *caller, uint64_t cookie,
@@ -423,9 +424,9 @@ static int next_of_level(struct listing *listing, struct caller *caller, uint64_
                                   .key = name.key,
                                   .cookie = cookie + 1,
                                   .number = order_number(cookie + 1)};
-    int64_t asked_ms = level_asked_ms(listing->level);
-    caller->valid_ms = freshness_valid_ms(freshness, asked_ms);
-    bool is_old = asked_ms < freshness_of_listing(freshness, listing->began).asked_ms;
+    int64_t requested_ms = level_requested_ms(listing->level);
+    caller->valid_ms = freshness_valid_ms(freshness, requested_ms);
+    bool is_old = requested_ms < freshness_of_listing(freshness, listing->began).requested_ms;
     ret->valid_ms = is_old ? 0 : freshness_hold_ms(freshness, caller->valid_ms);
     return 1;
 }
@@ -474,7 +475,7 @@ int listing_next(struct listing *listing, struct caller *caller, uint64_t cookie
     }
     check(listing);
     describe(listing, cookie - batch->first, ret);
-    caller->valid_ms = freshness_valid_ms(listing->source->read->freshness, batch->asked_ms);
+    caller->valid_ms = freshness_valid_ms(listing->source->read->freshness, batch->requested_ms);
     if (!names_suffice) /* else nothing is kept */
         ret->valid_ms = shown_ms(listing, cookie - batch->first, caller->valid_ms);
     return 1;
@@ -512,10 +513,10 @@ static int is_unshown(const struct listing *listing, struct bytes lo, bool is_em
 {
     bool is_partition = position_has_row(lo);
     struct bytes key = position_partition_key(lo);
-    enum level_told told =
-        listing->level ? level_told(listing->level, key, !is_partition) : LEVEL_TOLD_AROUND;
-    if (told != LEVEL_TOLD_AROUND)
-        return told == LEVEL_TOLD_NOT;
+    enum level_shows told =
+        listing->level ? level_shows(listing->level, key, !is_partition) : LEVEL_SHOWS_PREFIX;
+    if (told != LEVEL_SHOWS_PREFIX)
+        return told == LEVEL_SHOWS_NOTHING;
     _cleanup_(buffer_finish) struct buffer hi = {.max = POSITION_MAX_BYTES};
     int r = is_partition ? position_append_behind(&hi, key)
                          : prefix_append_successor(&hi, lo, listing->directory.range.hi);

@@ -87,7 +87,7 @@ static int is_current(const struct matches *matches, const struct page *page, si
 {
     int r = look(matches, page, row, ret);
     if (r == KNOWN_NOT) {
-        ret->asked_ms = matches->since.asked_ms;
+        ret->requested_ms = matches->since.requested_ms;
         return 1;
     }
     if (r < 0)
@@ -112,12 +112,12 @@ static int choose(struct matches *matches, struct seen *ret)
     struct run *rows = &matches->rows;
     size_t end = rows->begin;
     int r = 1;
-    *ret = (struct seen){.asked_ms = INT64_MAX};
+    *ret = (struct seen){.requested_ms = INT64_MAX};
     while (r > 0 && end < rows->end) {
-        struct seen now = {.asked_ms = INT64_MAX};
+        struct seen now = {.requested_ms = INT64_MAX};
         r = is_current(matches, rows->page, end, &now);
         if (r > 0) {
-            ret->asked_ms = MIN(ret->asked_ms, now.asked_ms);
+            ret->requested_ms = MIN(ret->requested_ms, now.requested_ms);
             end++;
         }
         if (r == 0 && end == rows->begin && now.run.page) {

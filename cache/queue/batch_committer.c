@@ -9,7 +9,7 @@ struct commit { /* of one batch */
     const struct batch_committer *source;
     struct write_batch *batch;
     struct caller caller;
-    int64_t asked_ms; /* when the last request was sent: what its answer shows may be as old */
+    int64_t requested_ms; /* when the last request was sent: what its answer shows may be as old */
     int repairs;
     size_t ended; /* changes */
     size_t gets;  /* of the next repair; 0: it reads a page */
@@ -50,8 +50,8 @@ static void begin_call(struct commit *commit)
     const struct batch_committer *source = commit->source;
     commit->caller.call.failure = (struct failure){0};
     commit->caller.patience_ms = source->patience_ms;
-    commit->asked_ms = clock_now_ms(source->clock);
-    commit->caller.call.deadline_ms = commit->asked_ms + source->patience_ms;
+    commit->requested_ms = clock_now_ms(source->clock);
+    commit->caller.call.deadline_ms = commit->requested_ms + source->patience_ms;
 }
 
 static int send(struct commit *commit, const struct part *part)
@@ -98,7 +98,7 @@ static void end_without_table(struct commit *commit, const struct part *part,
         }
     }
     committer_note_gone(commit->source->committer, batch->table, gone, gone_count,
-                        commit->asked_ms);
+                        commit->requested_ms);
 }
 
 static void end_all_failed(struct commit *commit, const struct part *part,
@@ -137,7 +137,8 @@ static void end_stored(struct commit *commit, size_t i, const struct entity *fou
 {
     struct write_batch *batch = commit->batch;
     _cleanup_(entity_finish) struct entity now;
-    committer_note_stored(commit->source->committer, batch->table, found, commit->asked_ms, &now);
+    committer_note_stored(commit->source->committer, batch->table, found, commit->requested_ms,
+                          &now);
     end_made(commit, i, &now);
 }
 
@@ -173,7 +174,7 @@ static size_t reconcile_part(struct commit *commit, const struct part *part, siz
         end_made(commit, i, NULL);
     }
     committer_note_gone(commit->source->committer, batch->table, gone, gone_count,
-                        commit->asked_ms);
+                        commit->requested_ms);
     return k;
 }
 
@@ -187,7 +188,7 @@ static bool end_gone(struct commit *commit, const struct part *part, size_t k,
         committer_is_table_gone(failure))
         return false;
     committer_note_gone(commit->source->committer, batch->table, &write->position, 1,
-                        commit->asked_ms);
+                        commit->requested_ms);
     end_made(commit, part->index[k], NULL);
     return true;
 }

@@ -140,7 +140,7 @@ static void read_again(struct committer *committer, struct caller *caller, struc
     if (r == 0)
         r = fetcher_fetch(source->fetcher, &again, &fetch, since, ret, &is_own);
     if (r == 0)
-        put(committer, place, page_rows(*ret) > 0 ? *ret : NULL, since.asked_ms);
+        put(committer, place, page_rows(*ret) > 0 ? *ret : NULL, since.requested_ms);
     else if (r != -ENOENT) /* -ENOENT: there is no such table, and the cache knows */
         drop(committer, place.table);
     caller->call.repeats = again.call.repeats;
@@ -196,7 +196,7 @@ static int keep_row(struct committer *committer, const char *table, const struct
 }
 
 void committer_note_stored(struct committer *committer, const char *table,
-                           const struct entity *found, int64_t asked_ms, struct entity *ret)
+                           const struct entity *found, int64_t requested_ms, struct entity *ret)
 {
     _cleanup_(page_unrefp) struct page *page = NULL;
     struct bytes position = page_position(found->page, found->row);
@@ -210,7 +210,7 @@ void committer_note_stored(struct committer *committer, const char *table,
         drop(committer, table);
         return;
     }
-    put(committer, (struct place){table, position}, page, asked_ms);
+    put(committer, (struct place){table, position}, page, requested_ms);
     ret->page = TAKE_PTR(page);
 }
 
@@ -248,12 +248,12 @@ int committer_write(struct committer *committer, struct caller *caller, const ch
     assert(n <= COMMITTER_MAX_WRITES);
     for (size_t i = 0; i < n; i++)
         ret[i] = (struct entity){0};
-    int64_t asked_ms = clock_now_ms(committer->source.clock);
+    int64_t requested_ms = clock_now_ms(committer->source.clock);
     int r = perform(committer, caller, &change, now);
     if (r == 0)
         return keep_rows(committer, caller, &change, ret);
     if (is_delete_of_leaving(r, &change, &caller->call.failure)) {
-        put(committer, place_of(&change, 0), NULL, asked_ms);
+        put(committer, place_of(&change, 0), NULL, requested_ms);
         r = caller->call.failure.error = -ENOENT;
     }
     for (size_t i = 0; i < n; i++) {
@@ -293,19 +293,19 @@ int committer_write_batch(struct committer *committer, struct call *call, const 
 }
 
 /* A table has no row at the time when its creation was asked for. */
-static void put_empty(struct committer *committer, const char *table, int64_t asked_ms)
+static void put_empty(struct committer *committer, const char *table, int64_t requested_ms)
 {
     const struct committer_source *source = &committer->source;
     _cleanup_(page_unrefp) struct page *page = NULL;
     if (page_create_empty(RANGE_ALL, &page) == 0)
-        (void)range_cache_put(source->cache, table, page, stamp_take(source->orders, asked_ms));
+        (void)range_cache_put(source->cache, table, page, stamp_take(source->orders, requested_ms));
 }
 
 /* What was cached of the table was of another one of this name, or is gone. */
 static int change_table(struct committer *committer, struct caller *caller, struct change *change)
 {
     _cleanup_(page_unrefp) struct page *page = NULL;
-    int64_t asked_ms = clock_now_ms(committer->source.clock);
+    int64_t requested_ms = clock_now_ms(committer->source.clock);
     int repeats = caller->call.repeats;
     int r = perform(committer, caller, change, &page);
     if (r < 0)
@@ -313,7 +313,7 @@ static int change_table(struct committer *committer, struct caller *caller, stru
     drop(committer, change->table);
     /* where an attempt was repeated, another client may have created it */
     if (change->what == CHANGE_CREATE_TABLE && caller->call.repeats == repeats)
-        put_empty(committer, change->table, asked_ms);
+        put_empty(committer, change->table, requested_ms);
     if (change->what == CHANGE_CREATE_TABLE && table_page_of_one(change->table, true, &page) < 0)
         drop(committer, NULL);
     else

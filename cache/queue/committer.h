@@ -64,10 +64,10 @@ int committer_write_batch(struct committer *committer, struct call *call, const 
 int committer_read(struct committer *committer, struct caller *caller, const char *table,
                    struct range range, int top, struct page **ret);
 /* A batch has stored the row, and its answer was lost: `found` is the row as it was read since,
- * asked for at asked_ms. The range cache gets it as a change, because a query that was sent before
- * the batch may still bring the old row. ret: as of committer_write_batch. */
+ * asked for at requested_ms. The range cache gets it as a change, because a query that was sent
+ * before the batch may still bring the old row. ret: as of committer_write_batch. */
 void committer_note_stored(struct committer *committer, const char *table,
-                           const struct entity *found, int64_t asked_ms, struct entity *ret);
+                           const struct entity *found, int64_t requested_ms, struct entity *ret);
 /* The rows are gone: n positions in ascending order. known_ms: when a read that shows it was asked
  * for, or when the service acknowledged the deletes. */
 void committer_note_gone(struct committer *committer, const char *table,

@@ -69,10 +69,11 @@ static int look_at_service(struct overlay *overlay, struct page *page,
         ret->was_overlaid = true;
         return KNOWN_EMPTY;
     }
-    int64_t asked_ms = page ? question->since.asked_ms : INT64_MAX; /* of a page: or later */
+    int64_t requested_ms =
+        page ? question->since.requested_ms : INT64_MAX; /* of a page: or later */
     int r = page ? look_into_page(page, question->range, &ret->run, ret_until)
-                 : range_cache_next(overlay->cache, question, &ret->run, &asked_ms, ret_until);
-    ret->asked_ms = MIN(ret->asked_ms, asked_ms);
+                 : range_cache_next(overlay->cache, question, &ret->run, &requested_ms, ret_until);
+    ret->requested_ms = MIN(ret->requested_ms, requested_ms);
     return r;
 }
 
@@ -180,7 +181,7 @@ static int look_for_tables(struct overlay *overlay, struct page *page,
 static int look(struct overlay *overlay, struct page *page, const struct question *question,
                 struct seen *ret, struct buffer *ret_until)
 {
-    *ret = (struct seen){.asked_ms = INT64_MAX};
+    *ret = (struct seen){.requested_ms = INT64_MAX};
     if (!pending_has_overlay(overlay->pending))
         return look_at_service(overlay, page, question, ret, ret_until);
     return question->table ? look_beside_changes(overlay, page, question, ret, ret_until)
@@ -212,7 +213,7 @@ static int look_into_own_page(struct search *search, struct seen *ret)
     if (!search->was_in_vain)
         return r;
     run_finish(&ret->run);
-    *ret = (struct seen){.asked_ms = INT64_MAX};
+    *ret = (struct seen){.requested_ms = INT64_MAX};
     r = buffer_set(&search->until, lo);
     return r < 0 ? r : KNOWN_NOT;
 }
@@ -233,7 +234,7 @@ static int find_known(struct search *search)
         r = look_into_own_page(search, &seen);
     search->is_unproven = seen.is_unproven;
     search->seen.run = seen.run;
-    search->seen.asked_ms = MIN(search->seen.asked_ms, seen.asked_ms);
+    search->seen.requested_ms = MIN(search->seen.requested_ms, seen.requested_ms);
     search->seen.was_overlaid |= seen.was_overlaid;
     return r;
 }
@@ -250,7 +251,7 @@ static void advance(struct search *search)
  * an end inside one, that partition's end. */
 static int end_askable(struct range *range, struct buffer *ret_hi)
 {
-    if (range_is_askable(*range))
+    if (range_is_expressible(*range))
         return 0;
     struct bytes inside = position_has_row(range->lo) ? range->lo : range->hi;
     int r = position_append_behind(ret_hi, position_partition_key(inside));
@@ -321,7 +322,7 @@ int overlay_next(struct overlay *overlay, struct caller *caller, const struct qu
                                                      .caller = caller,
                                                      .on_miss = on_miss,
                                                      .rest = *question,
-                                                     .seen = {.asked_ms = INT64_MAX}};
+                                                     .seen = {.requested_ms = INT64_MAX}};
     buffer_init(&search.from, POSITION_MAX_BYTES);
     buffer_init(&search.until, POSITION_MAX_BYTES);
     int r;
@@ -357,13 +358,13 @@ struct page *overlay_known_page(struct overlay *overlay, const struct question *
 }
 
 int overlay_knows_row(struct overlay *overlay, const struct question *question,
-                      int64_t *ret_asked_ms)
+                      int64_t *ret_requested_ms)
 {
     struct question rest = *question;
     _cleanup_(buffer_finish) struct buffer position = {.max = POSITION_MAX_BYTES};
     _cleanup_(buffer_finish) struct buffer lo = {.max = POSITION_MAX_BYTES};
     int r;
-    while ((r = range_cache_find_row(overlay->cache, &rest, &position, ret_asked_ms)) > 0 &&
+    while ((r = range_cache_find_row(overlay->cache, &rest, &position, ret_requested_ms)) > 0 &&
            overlay_is_changing(overlay, question->table, buffer_bytes(&position))) {
         buffer_clear(&lo);
         r = position_append_behind(&lo, buffer_bytes(&position));

@@ -22,8 +22,9 @@ int overlay_create(struct range_cache *cache, struct fetcher *fetcher, struct pe
 void overlay_destroy(struct overlay *overlay); /* takes NULL */
 
 struct seen {
-    struct run run;   /* the caller's to finish */
-    int64_t asked_ms; /* when the oldest of what the answer rests on was asked, also of "none" */
+    struct run run; /* the caller's to finish */
+    int64_t
+        requested_ms; /* when the oldest of what the answer rests on was asked, also of "none" */
     size_t fetched_rows, fetched_bytes; /* what this caller's own requests brought for it */
     bool was_fetched;  /* it was not known: there was a request, of this caller or another */
     bool was_overlaid; /* a row is a queued text, or a position was left out before the rows or the
@@ -63,7 +64,7 @@ struct page *overlay_known_page(struct overlay *overlay, const struct question *
 /* Is a row known to lie in the range, wherever it is, and no change of it queued or under way? As
  * range_cache_find_row. */
 int overlay_knows_row(struct overlay *overlay, const struct question *question,
-                      int64_t *ret_asked_ms);
+                      int64_t *ret_requested_ms);
 
 /* Is anything in the range not known? Then from where on. 1, 0, -ENOMEM. */
 int overlay_lacks(struct overlay *overlay, const struct question *question,

@@ -32,14 +32,14 @@ void queue_keep_failure_locked(struct pending *pending, struct address address,
         drop_failure(queue, TAILQ_FIRST(&queue->failures));
 }
 
-size_t pending_untold(struct pending *pending)
+size_t pending_unreported(struct pending *pending)
 {
     INSIDE(&pending->monitor);
     return pending->queue.failure_count;
 }
 
-int pending_tell(struct pending *pending, enum told_changes which, const char *table,
-                 struct range range, struct call *call)
+int pending_report(struct pending *pending, enum reported_changes which, const char *table,
+                   struct range range, struct call *call)
 {
     struct queue *queue = &pending->queue;
     int r = 0;
@@ -48,7 +48,7 @@ int pending_tell(struct pending *pending, enum told_changes which, const char *t
     for (kept = TAILQ_FIRST(&queue->failures); kept; kept = next) {
         next = TAILQ_NEXT(kept, entry);
         if (!is_in_range(table, range, kept->address) ||
-            (which == TELL_DELETES && !kept->is_delete))
+            (which == REPORT_DELETES && !kept->is_delete))
             continue;
         if (r == 0) {
             call->failure = kept->failure;

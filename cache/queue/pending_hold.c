@@ -38,7 +38,7 @@ static struct hold *begin_locked(struct pending *pending, const char *table)
     memcpy(hold->table, table, table_size);
     TAILQ_INSERT_TAIL(&queue->holds, hold, entry);
     queue->hold_count++;
-    monitor_tell(&pending->monitor); /* threads in pending_take wait for its end from now on */
+    monitor_notify(&pending->monitor); /* threads in pending_take wait for its end from now on */
     return hold;
 }
 
@@ -159,7 +159,7 @@ static bool hold_some_again_locked(struct pending *pending, const char *table, i
         return false;
     hold->is_full = false;
     hold->end_ms = end_ms;
-    monitor_tell(&pending->monitor); /* it may be earlier */
+    monitor_notify(&pending->monitor); /* it may be earlier */
     return set_some_held_locked(pending, table, true);
 }
 
@@ -178,7 +178,7 @@ void pending_end_hold(struct pending *pending, const char *table)
     struct hold *hold = hold_find_locked(&pending->queue, table);
     if (hold) {
         hold->end_ms = clock_now_ms(pending->clock);
-        monitor_tell(&pending->monitor);
+        monitor_notify(&pending->monitor);
     }
     monitor_leave(&pending->monitor);
 }

@@ -88,7 +88,7 @@ void queue_update_locked(struct pending *pending, struct partition *partition)
     struct queue *queue = &pending->queue;
     int64_t ready_ms = partition_ready_ms(pending, partition);
     if (ready_ms < partition->ready_ms)
-        monitor_tell(&pending->monitor);
+        monitor_notify(&pending->monitor);
     if (partition->ready_ms != INT64_MAX)
         (void)RB_REMOVE(ready_tree, ready_tree_of(queue, partition), partition);
     partition->ready_ms = ready_ms;

@@ -176,7 +176,7 @@ static void take_locked(struct pending *pending, struct partition *partition,
     pending->queue.took_held = partition->was_held;
     queue_update_locked(pending, partition);
     if (pending->waiting > 0) /* there is room */
-        monitor_tell(&pending->monitor);
+        monitor_notify(&pending->monitor);
 }
 
 bool pending_take(struct pending *pending, struct write_batch *ret)
@@ -256,7 +256,7 @@ void pending_end(struct pending *pending, struct write_batch *batch)
     partition->out--;
     queue->out--;
     queue_update_locked(pending, partition);
-    monitor_tell(&pending->monitor);
+    monitor_notify(&pending->monitor);
 }
 
 void pending_close(struct pending *pending)
@@ -266,7 +266,7 @@ void pending_close(struct pending *pending)
     queue->is_closed = true;
     queue_try_again_locked(pending);
     queue_make_due_locked(pending, NULL, RANGE_ALL);
-    monitor_tell(&pending->monitor);
+    monitor_notify(&pending->monitor);
 }
 
 size_t pending_partitions(struct pending *pending)
@@ -287,7 +287,7 @@ void pending_stop(struct pending *pending)
 {
     INSIDE(&pending->monitor);
     pending->queue.is_stopped = true;
-    monitor_tell(&pending->monitor);
+    monitor_notify(&pending->monitor);
 }
 
 /* Why what is left was not sent. */

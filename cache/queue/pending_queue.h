@@ -109,7 +109,8 @@ struct write_batch { /* large: on the heap */
  * nothing is left to be taken. */
 bool pending_take(struct pending *pending, struct write_batch *ret);
 /* Each change has its end. Of one that is MADE the result is in the range cache by now. The failure
- * of another is kept for the next pending_tell that covers it, of PENDING_FAILURES_MAX at most. */
+ * of another is kept for the next pending_report that covers it, of PENDING_FAILURES_MAX at most.
+ */
 void pending_end(struct pending *pending, struct write_batch *batch);
 
 /* Makes what is queued in the range due, and waits until it has ended. 0, whether it has succeeded
@@ -119,18 +120,18 @@ void pending_end(struct pending *pending, struct write_batch *batch);
  * deadline is this far away again; 0: it is not put off. */
 int pending_drain(struct pending *pending, const char *table, struct range range,
                   int64_t patience_ms, struct call *call);
-enum told_changes { TELL_ALL, TELL_DELETES };
+enum reported_changes { REPORT_ALL, REPORT_DELETES };
 /* Tells the first of these changes in the range that has failed, and that was not told before: 1,
  * and its reason is in call; or 0. The others are forgotten with it: they are in the failure log.
  */
-int pending_tell(struct pending *pending, enum told_changes which, const char *table,
-                 struct range range, struct call *call);
+int pending_report(struct pending *pending, enum reported_changes which, const char *table,
+                   struct range range, struct call *call);
 
 /* Did the service not answer the last batch? Then a caller sends its change by itself, and gets the
  * reason; what is queued is tried again, too, at most once a second. */
 bool pending_is_stalled(struct pending *pending);
 /* How many changes have failed that were not told; at most PENDING_FAILURES_MAX. */
-size_t pending_untold(struct pending *pending);
+size_t pending_unreported(struct pending *pending);
 /* How many partitions have queued changes. */
 size_t pending_partitions(struct pending *pending);
 

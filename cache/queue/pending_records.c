@@ -97,7 +97,7 @@ void pending_pass_on_locked(struct pending *pending, struct record *record)
         TAILQ_REMOVE(&record->waiters, next, entry);
         next->has_claim = true;
         pending_set_claimed_locked(pending, record);
-        monitor_tell(&pending->monitor);
+        monitor_notify(&pending->monitor);
     }
     pending_free_if_unused_locked(pending, record);
 }

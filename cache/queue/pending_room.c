@@ -34,7 +34,7 @@ static void set_reserved_locked(struct pending *pending, size_t before, size_t a
     pending->reserved += after;
     pending->reserved -= before;
     if (after < before && pending->waiting > 0)
-        monitor_tell(&pending->monitor);
+        monitor_notify(&pending->monitor);
 }
 
 static int refuse(struct call *call)

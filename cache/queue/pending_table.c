@@ -47,7 +47,7 @@ static bool walk_all(struct pending *pending, const char *table, visitor *visit)
         uint64_t ended = pending->ended;
         walk_some_locked(pending, &walk);
         if (pending->ended != ended) /* there may be room, and a drain may be done */
-            monitor_tell(&pending->monitor);
+            monitor_notify(&pending->monitor);
         monitor_leave(&pending->monitor);
     }
     buffer_finish(&walk.at);

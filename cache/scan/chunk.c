@@ -60,10 +60,10 @@ static struct range remainder_of(const struct chunk *chunk)
 
 /* One query asks inside one partition, or for whole partitions. So ["a\0x", "c\0y") has three
  * pieces: the rest of "a", whole partitions up to "c", and the begin of "c". */
-int chunk_append_askable_end(const struct chunk *chunk, struct buffer *ret)
+int chunk_append_expressible_end(const struct chunk *chunk, struct buffer *ret)
 {
     struct range range = remainder_of(chunk);
-    if (range_is_askable(range))
+    if (range_is_expressible(range))
         return buffer_append(ret, range.hi);
     bool begins_inside = position_row_key(range.lo).size > 0;
     (void)buffer_append(ret, position_partition_key(begins_inside ? range.lo : range.hi));
@@ -93,10 +93,10 @@ int chunk_split(struct chunk *chunk, struct bytes position, struct chunk **ret)
 static bool is_token_too_wide(const struct chunk *chunk)
 {
     return bytes_compare(buffer_bytes(&chunk->end), buffer_bytes(&chunk->query.hi)) < 0 &&
-           range_is_askable(remainder_of(chunk));
+           range_is_expressible(remainder_of(chunk));
 }
 
-int chunk_ask(struct chunk *chunk, struct range *ret_range)
+int chunk_request(struct chunk *chunk, struct range *ret_range)
 {
     if (chunk->token && is_token_too_wide(chunk))
         continuation_destroy(TAKE_PTR(chunk->token));
@@ -188,7 +188,7 @@ static int take_answer(struct chunk *chunk, struct answer *answer, struct run ru
     return advance(chunk, known);
 }
 
-int chunk_tell(struct chunk *chunk, struct answer *answer, struct run *ret_run)
+int chunk_add_answer(struct chunk *chunk, struct answer *answer, struct run *ret_run)
 {
     struct run run = own_rows(chunk, answer->page);
     chunk_give_back(chunk); /* take_answer moves on from here */

@@ -15,8 +15,8 @@
 #include <sys/queue.h>
 
 /* state   request   token      cursor, end     next event
- * READY   none      optional   cursor < end    chunk_ask
- * ASKED   one out   optional   cursor < end    chunk_tell, chunk_give_back
+ * READY   none      optional   cursor < end    chunk_request
+ * ASKED   one out   optional   cursor < end    chunk_add_answer, chunk_give_back
  * DONE    none      none       cursor == end   none; its pages may still wait to be taken */
 enum chunk_state {
     CHUNK_READY,
@@ -55,16 +55,16 @@ void chunk_list_finish(struct chunk_list *list); /* destroys its chunks */
 
 /* Appends the end of the first piece of [cursor, end) that one query can ask for; that is `end`
  * itself if one query can ask for all of it. */
-int chunk_append_askable_end(const struct chunk *chunk, struct buffer *ret);
+int chunk_append_expressible_end(const struct chunk *chunk, struct buffer *ret);
 /* The chunk ends at `position`, which lies inside; `ret` is the part behind it. */
 int chunk_split(struct chunk *chunk, struct bytes position, struct chunk **ret);
 bool chunk_can_split(const struct chunk *chunk, struct bytes position);
 
 /* READY -> ASKED. Without a token, [cursor, end) must be askable by one query. */
-int chunk_ask(struct chunk *chunk, struct range *ret_range);
+int chunk_request(struct chunk *chunk, struct range *ret_range);
 /* ASKED -> READY or DONE. Takes the answer, also on failure; then the chunk is as after
  * chunk_give_back. `ret_run`: the rows that are the chunk's, a view. */
-int chunk_tell(struct chunk *chunk, struct answer *answer, struct run *ret_run);
+int chunk_add_answer(struct chunk *chunk, struct answer *answer, struct run *ret_run);
 void chunk_give_back(struct chunk *chunk); /* ASKED -> READY, without its token */
 /* The same, but the token stays. With a filter, only the token says how far a page without rows
  * reached. */

@@ -16,7 +16,7 @@ struct key_splitter {
 int key_splitter_init(struct key_splitter *splitter);
 void key_splitter_finish(struct key_splitter *splitter);
 
-/* The page is the answer to this gap. To be called before partition_map_tell. */
+/* The page is the answer to this gap. To be called before partition_map_add_answer. */
 int key_splitter_learn(struct key_splitter *splitter, const struct known *item,
                        const struct page *page);
 

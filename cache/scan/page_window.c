@@ -5,10 +5,10 @@
 #define FIRST_PAGES 8
 #define SLOW_START  2 /* more pages for each page that was taken */
 
-void page_window_tell(struct page_window *window, const struct page *page)
+void page_window_add(struct page_window *window, const struct page *page)
 {
-    window->told_rows += page_rows(page);
-    window->told_bytes += page_bytes(page);
+    window->reported_rows += page_rows(page);
+    window->reported_bytes += page_bytes(page);
     window->waiting_bytes += page_bytes(page);
 }
 
@@ -26,9 +26,10 @@ void page_window_drop(struct page_window *window, size_t bytes)
 /* Bytes of a full page; 0: not known yet. */
 static double page_weight(const struct page_window *window)
 {
-    if (window->told_rows == 0)
+    if (window->reported_rows == 0)
         return 0;
-    return (double)window->told_bytes / (double)window->told_rows * (double)window->page_rows;
+    return (double)window->reported_bytes / (double)window->reported_rows *
+           (double)window->page_rows;
 }
 
 double page_window_pages(const struct page_window *window)

@@ -10,12 +10,12 @@
 struct page_window {
     size_t limit_bytes; /* 0: unbounded */
     size_t page_rows;   /* of a full page */
-    size_t told_rows, told_bytes, waiting_bytes;
+    size_t reported_rows, reported_bytes, waiting_bytes;
     double taken_pages;
 };
 
-void page_window_tell(struct page_window *window, const struct page *page); /* it waits now */
-void page_window_take(struct page_window *window, const struct run *run);   /* it was handed out */
+void page_window_add(struct page_window *window, const struct page *page); /* it waits now */
+void page_window_take(struct page_window *window, const struct run *run);  /* it was handed out */
 void page_window_drop(struct page_window *window, size_t bytes); /* waiting pages are gone */
 
 /* The size of the window in pages. */

@@ -141,7 +141,7 @@ int partition_map_split(struct partition_map *map, struct known *item, struct by
     return 0;
 }
 
-void partition_map_ask(struct partition_map *map, struct known *item, struct scan_request *ret)
+void partition_map_request(struct partition_map *map, struct known *item, struct scan_request *ret)
 {
     struct gap *gap = item->gap;
     gap->state = GAP_ASKED;
@@ -264,7 +264,7 @@ static void shrink(struct gap *gap, struct outcome *outcome)
         buffer_clear(&gap->begin); /* only the density is unknown then */
 }
 
-int partition_map_tell(struct partition_map *map, struct known *item, const struct page *page)
+int partition_map_add_answer(struct partition_map *map, struct known *item, const struct page *page)
 {
     _cleanup_(outcome_finish) struct outcome outcome = {0};
     struct gap *gap = item->gap;

@@ -57,12 +57,13 @@ struct known *partition_map_find(const struct partition_map *map, uint64_t id); 
 
 /* Cuts an open gap in two; `at` lies inside. The second is a guess. */
 int partition_map_split(struct partition_map *map, struct known *item, struct bytes at);
-void partition_map_ask(struct partition_map *map, struct known *item, struct scan_request *ret);
+void partition_map_request(struct partition_map *map, struct known *item, struct scan_request *ret);
 void partition_map_give_back(struct partition_map *map, struct known *item);
 /* Puts the answer to an asked gap into its place: the gap is gone, or open with what is left of it.
  * The page covers the gap's begin, and may cover more than the gap. On -ENOMEM the gap is open, and
  * nothing else has changed. */
-int partition_map_tell(struct partition_map *map, struct known *item, const struct page *page);
+int partition_map_add_answer(struct partition_map *map, struct known *item,
+                             const struct page *page);
 /* Removes a partition or an open gap. */
 void partition_map_remove(struct partition_map *map, struct known *item);
 /* The keys of `range` are not wanted. An open gap loses the part at its begin or its end that lies

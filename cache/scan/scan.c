@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/scan/scan.h"
 
-bool scan_ask(struct scan *scan, int idle, struct scan_request *ret)
+bool scan_next_request(struct scan *scan, int idle, struct scan_request *ret)
 {
     return scan->ops->ask(scan, idle, ret);
 }
 
-int scan_tell(struct scan *scan, uint64_t id, struct answer *answer)
+int scan_add_answer(struct scan *scan, uint64_t id, struct answer *answer)
 {
     return scan->ops->tell(scan, id, answer);
 }

@@ -6,7 +6,8 @@
  *
  *   while ((state = scan_take(scan, &item)) != SCAN_END) {
  *       if state is SCAN_ITEM: use the item
- *       else: send what scan_ask() gives to the free slots, and pass each answer to scan_tell()
+ *       else: send what scan_next_request() gives to the free slots, and pass each answer to
+ * scan_add_answer()
  *   }
  *
  * Answers may come in any order; items come in key order. */
@@ -50,7 +51,7 @@ static inline bool scan_is_of_huge(size_t partitions, size_t rows, int top)
     return partitions == 1 && rows >= (size_t)top;
 }
 
-struct scan_request { /* its views are valid until scan_tell or scan_give_back */
+struct scan_request { /* its views are valid until scan_add_answer or scan_give_back */
     uint64_t id;
     struct range range;
     const struct continuation *after; /* of scan_rows */
@@ -78,10 +79,10 @@ enum scan_state {
 
 /* The next request. `idle`: free slots; 0: one slot is free, but not for a guess. False: there is
  * nothing to ask before the next answer or take, or memory is out. */
-bool scan_ask(struct scan *scan, int idle, struct scan_request *ret);
+bool scan_next_request(struct scan *scan, int idle, struct scan_request *ret);
 /* Takes the answer, also on -ENOMEM. Of a scan of keys its page covers the request's begin, and may
  * cover more than was asked for. */
-int scan_tell(struct scan *scan, uint64_t id, struct answer *answer);
+int scan_add_answer(struct scan *scan, uint64_t id, struct answer *answer);
 void scan_give_back(struct scan *scan, uint64_t id); /* without an answer: it is asked again */
 enum scan_state scan_take(struct scan *scan, struct scan_item *ret);
 /* How many pages the scan is ahead of the last take. Of rows: the pages that wait. Of keys: the

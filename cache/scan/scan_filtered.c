@@ -86,13 +86,13 @@ static int split(struct filtered_scan *self, struct chunk *chunk, struct bytes a
 
 /* Afterwards a query for the rest of the chunk alone is possible, if its token is of a longer one:
  * that one would go on behind the end through pages without rows. */
-static int make_askable(struct filtered_scan *self, struct chunk *chunk)
+static int make_expressible(struct filtered_scan *self, struct chunk *chunk)
 {
     bool is_own = bytes_equal(buffer_bytes(&chunk->query.hi), buffer_bytes(&chunk->end));
     if (chunk->token && is_own)
         return 0;
     buffer_clear(&self->point);
-    int r = chunk_append_askable_end(chunk, &self->point);
+    int r = chunk_append_expressible_end(chunk, &self->point);
     if (r < 0 || !chunk_can_split(chunk, buffer_bytes(&self->point)))
         return r;
     return split(self, chunk, buffer_bytes(&self->point));
@@ -101,7 +101,8 @@ static int make_askable(struct filtered_scan *self, struct chunk *chunk)
 static bool ask_names(struct filtered_scan *self, int idle, struct scan_request *ret)
 {
     int free = NAMES_IDLE - (int)MIN(self->names_asked, NAMES_IDLE);
-    if (self->stage != STAGE_NAMES || free == 0 || !scan_ask(self->names, MIN(idle, free), ret))
+    if (self->stage != STAGE_NAMES || free == 0 ||
+        !scan_next_request(self->names, MIN(idle, free), ret))
         return false;
     self->names_asked++;
     ret->id = id_of_names(ret->id);
@@ -111,14 +112,14 @@ static bool ask_names(struct filtered_scan *self, int idle, struct scan_request 
 }
 
 /* False also when memory is out: then the scan waits. */
-static bool filtered_ask(struct scan *scan, int idle, struct scan_request *ret)
+static bool filtered_next_request(struct scan *scan, int idle, struct scan_request *ret)
 {
     struct filtered_scan *self = (struct filtered_scan *)scan;
     struct chunk *chunk = find_ready(self);
     struct range range;
     if (!chunk)
         return ask_names(self, idle, ret);
-    if (make_askable(self, chunk) < 0 || chunk_ask(chunk, &range) < 0)
+    if (make_expressible(self, chunk) < 0 || chunk_request(chunk, &range) < 0)
         return false;
     self->asked++;
     chunk->id = id_of_rows(++self->last_id);
@@ -211,26 +212,26 @@ static int begin_names(struct filtered_scan *self, const struct chunk *chunk)
     return 0;
 }
 
-static int tell_names(struct filtered_scan *self, uint64_t id, struct answer *answer)
+static int report_names(struct filtered_scan *self, uint64_t id, struct answer *answer)
 {
     self->names_asked--;
-    int r = scan_tell(self->names, id >> 1, answer);
+    int r = scan_add_answer(self->names, id >> 1, answer);
     if (self->stage == STAGE_NAMES)
         take_names(self);
     return r;
 }
 
-static int filtered_tell(struct scan *scan, uint64_t id, struct answer *answer)
+static int filtered_add_answer(struct scan *scan, uint64_t id, struct answer *answer)
 {
     struct filtered_scan *self = (struct filtered_scan *)scan;
     struct run run;
     if (is_of_names(id))
-        return tell_names(self, id, answer);
+        return report_names(self, id, answer);
     struct chunk *chunk = find_asked(self, id);
     bool is_whole = !range_is_in_partition(
         (struct range){buffer_bytes(&chunk->query.lo), buffer_bytes(&chunk->query.hi)});
     self->asked--;
-    int r = chunk_tell(chunk, answer, &run);
+    int r = chunk_add_answer(chunk, answer, &run);
     if (r < 0)
         return r;
     if (run.page) {
@@ -297,8 +298,8 @@ static void filtered_destroy(struct scan *scan)
     free(self);
 }
 
-static const struct scan_ops filtered_ops = {.ask = filtered_ask,
-                                             .tell = filtered_tell,
+static const struct scan_ops filtered_ops = {.ask = filtered_next_request,
+                                             .tell = filtered_add_answer,
                                              .give_back = filtered_give_back,
                                              .take = filtered_take,
                                              .waiting = filtered_waiting,

@@ -253,13 +253,13 @@ static int take_answer(struct level_scan *self, struct known *item, const struct
     if (page_rows(page) > 0)
         self->is_huge = is_of_huge(item, page, top_of(self));
     int learned = key_splitter_learn(&self->splitter, item, page);
-    int r = partition_map_tell(map, item, page);
+    int r = partition_map_add_answer(map, item, page);
     self->pages += page_rows(page) > 0;
     self->keys += map->partitions - known;
     return MIN(learned, r);
 }
 
-static int level_tell(struct scan *scan, uint64_t id, struct answer *answer)
+static int level_add_answer(struct scan *scan, uint64_t id, struct answer *answer)
 {
     struct level_scan *self = (struct level_scan *)scan;
     struct known *item = partition_map_find(&self->map, id);
@@ -368,7 +368,7 @@ static bool has_room(const struct level_scan *self)
                (double)self->window_bytes;
 }
 
-static bool level_ask(struct scan *scan, int idle, struct scan_request *ret)
+static bool level_next_request(struct scan *scan, int idle, struct scan_request *ret)
 {
     struct level_scan *self = (struct level_scan *)scan;
     struct partition_map *map = &self->map;
@@ -377,7 +377,7 @@ static bool level_ask(struct scan *scan, int idle, struct scan_request *ret)
     bool is_first = item == TAILQ_FIRST(&map->gaps); /* which everything waits for */
     if (!item || (!may_guess && !is_first))
         return false;
-    partition_map_ask(map, item, ret);
+    partition_map_request(map, item, ret);
     ret->top = top_of(self);
     ret->is_head = is_first;
     ret->is_speculative = item->gap->is_guess && !is_first && map->asked > 1;
@@ -434,8 +434,8 @@ static void level_destroy(struct scan *scan)
     free(self);
 }
 
-static const struct scan_ops level_ops = {.ask = level_ask,
-                                          .tell = level_tell,
+static const struct scan_ops level_ops = {.ask = level_next_request,
+                                          .tell = level_add_answer,
                                           .give_back = level_give_back,
                                           .take = level_take,
                                           .waiting = level_waiting,

@@ -235,13 +235,13 @@ static struct chunk *choose(struct row_scan *self, int idle)
 }
 
 /* Afterwards one query can ask for the whole rest of the chunk: a new chunk has the other part. */
-static int make_askable(struct row_scan *self, struct chunk *chunk)
+static int make_expressible(struct row_scan *self, struct chunk *chunk)
 {
     if (chunk->token)
         return 0;
     buffer_clear(&self->point);
     struct chunk *behind;
-    int r = chunk_append_askable_end(chunk, &self->point);
+    int r = chunk_append_expressible_end(chunk, &self->point);
     if (r < 0 || !chunk_can_split(chunk, buffer_bytes(&self->point)))
         return r;
     r = chunk_split(chunk, buffer_bytes(&self->point), &behind);
@@ -253,12 +253,12 @@ static int make_askable(struct row_scan *self, struct chunk *chunk)
 }
 
 /* False also when memory is out: then the scan waits. */
-static bool rows_ask(struct scan *scan, int idle, struct scan_request *ret)
+static bool rows_next_request(struct scan *scan, int idle, struct scan_request *ret)
 {
     struct row_scan *self = (struct row_scan *)scan;
     struct chunk *chunk = choose(self, idle);
     struct range range;
-    if (!chunk || make_askable(self, chunk) < 0 || chunk_ask(chunk, &range) < 0)
+    if (!chunk || make_expressible(self, chunk) < 0 || chunk_request(chunk, &range) < 0)
         return false;
     self->asked++;
     chunk->id = ++self->last_id;
@@ -306,7 +306,7 @@ static int note_rows(struct row_scan *self, struct chunk *chunk, const struct ru
     double rows = (double)(run->end - run->begin);
     if (chunk->waiting_bytes == page_bytes(run->page))
         chunk->taken_before = self->window.taken_pages;
-    page_window_tell(&self->window, run->page);
+    page_window_add(&self->window, run->page);
     self->speculation.good++;
     if (chunk->state == CHUNK_DONE)
         self->speculation.waste += 1 - rows / self->limits.page_rows;
@@ -321,7 +321,7 @@ static int take_answer(struct row_scan *self, struct chunk *chunk, struct answer
     struct run run;
     bool begins_partition = position_row_key(buffer_bytes(&chunk->cursor)).size == 0;
     bool is_known = chunk_is_begun(chunk) || begins_partition;
-    int r = chunk_tell(chunk, answer, &run);
+    int r = chunk_add_answer(chunk, answer, &run);
     if (r == 0 && run.page)
         r = note_rows(self, chunk, &run, is_known);
     else if (r == 0)
@@ -331,7 +331,7 @@ static int take_answer(struct row_scan *self, struct chunk *chunk, struct answer
     return r;
 }
 
-static int rows_tell(struct scan *scan, uint64_t id, struct answer *answer)
+static int rows_add_answer(struct scan *scan, uint64_t id, struct answer *answer)
 {
     struct row_scan *self = (struct row_scan *)scan;
     struct chunk *chunk = find_asked(self, id);
@@ -393,8 +393,8 @@ static void rows_destroy(struct scan *scan)
     free(self);
 }
 
-static const struct scan_ops rows_ops = {.ask = rows_ask,
-                                         .tell = rows_tell,
+static const struct scan_ops rows_ops = {.ask = rows_next_request,
+                                         .tell = rows_add_answer,
                                          .give_back = rows_give_back,
                                          .take = rows_take,
                                          .waiting = rows_waiting,

@@ -67,7 +67,7 @@ static int azure_query(struct table_store *store, const struct query *query, str
     int r = request_url_append_rows(&request.path, query->table);
     if (r == 0)
         r = request_url_append_row_query(&request.query, query, &is_widened);
-    r = service_ask(service, &request, r, call, &answer);
+    r = service_send(service, &request, r, call, &answer);
     if (r < 0)
         return r;
     /* rows outside the range are dropped only if the filter was widened: else they are an error,
@@ -141,7 +141,7 @@ static int azure_get(struct table_store *store, const char *table, struct bytes 
         has_path(position) ? request_url_append_entity(&request.path, table, position) : -EILSEQ;
     if (r == -EILSEQ)
         return get_by_query(store, table, position, call, builder);
-    r = service_ask(service, &request, r, call, &answer);
+    r = service_send(service, &request, r, call, &answer);
     if (r < 0)
         return r;
     r = entity_answer_single(buffer_bytes(&answer.body), service_header(&answer, "ETag"), call,
@@ -164,7 +164,7 @@ static int azure_list_tables(struct table_store *store, const char *only,
     int r = request_url_append_tables(&request.path);
     if (r == 0)
         r = request_url_append_table_query(&request.query, only, after);
-    r = service_ask(service, &request, r, call, &answer);
+    r = service_send(service, &request, r, call, &answer);
     if (r < 0)
         return r;
     r = table_answer_append(buffer_bytes(&answer.body), only, ret);
@@ -207,7 +207,7 @@ static int write_one(const struct service *service, const char *table, const str
         r = write_request_append_headers(&request.headers, write);
     if (r == 0)
         r = write_request_append_body(&request.body, write);
-    r = service_ask(service, &request, r, call, &answer);
+    r = service_send(service, &request, r, call, &answer);
     return r < 0 ? r : take_result(&answer, write, call, ret);
 }
 
@@ -250,7 +250,7 @@ static int write_batch(const struct service *service, const struct batch *batch,
     request.accept = "application/json"; /* each part has an Accept header of its own */
     int r = append_batch(&request, batch, call);
     if (r == 0)
-        r = service_ask(service, &request, 0, call, &answer);
+        r = service_send(service, &request, 0, call, &answer);
     if (r < 0)
         return r;
     const struct service_answer service_answer = service_answer_of(&answer, true);
@@ -285,7 +285,7 @@ static int change_tables(const struct service *service, struct service_request *
                          struct call *call)
 {
     _cleanup_(http_answer_finish) struct http_answer answer = {0};
-    return service_ask(service, request, r, call, &answer);
+    return service_send(service, request, r, call, &answer);
 }
 
 static int azure_create_table(struct table_store *store, const char *table, struct call *call)

@@ -273,8 +273,8 @@ static int send_with_credential(const struct service *service, struct service_re
     return r;
 }
 
-int service_ask(const struct service *service, struct service_request *request, int r,
-                struct call *call, struct http_answer *ret)
+int service_send(const struct service *service, struct service_request *request, int r,
+                 struct call *call, struct http_answer *ret)
 {
     _cleanup_(http_answer_finish) struct http_answer answer = {0};
     call->failure = (struct failure){0};

@@ -53,8 +53,8 @@ void service_request_finish(struct service_request *request);
 /* `r` is the result of building the request; if it is negative, or a buffer of the request has
  * failed, nothing is sent. A status other than that of a success is a failure, as service_error.h
  * says. On success, and only then, the caller finishes ret. */
-int service_ask(const struct service *service, struct service_request *request, int r,
-                struct call *call, struct http_answer *ret);
+int service_send(const struct service *service, struct service_request *request, int r,
+                 struct call *call, struct http_answer *ret);
 
 /* Of a failure that was read from the answer: if the credential was refused, sets the advice that
  * fits it best, and says whose token it was. */

@@ -34,7 +34,7 @@ void monitor_wait_for(struct monitor *monitor, int64_t max_ms)
     condition_wait_for(&monitor->changed, &monitor->lock, max_ms);
 }
 
-void monitor_tell(struct monitor *monitor)
+void monitor_notify(struct monitor *monitor)
 {
     (void)pthread_cond_broadcast(&monitor->changed);
 }

@@ -15,11 +15,11 @@ void monitor_enter(struct monitor *monitor); /* locks */
 void monitor_leave(struct monitor *monitor); /* unlocks */
 /* Enters the monitor until the block is left: as LOCKED of locked.h. */
 #define INSIDE(monitor) LOCKED(&(monitor)->lock)
-/* The caller is inside. Waits outside until monitor_tell, at most CONDITION_WAIT_MS, and comes back
- * inside. The bound lets the caller check for a cancelled call as often as call.h promises. */
+/* The caller is inside. Waits outside until monitor_notify, at most CONDITION_WAIT_MS, and comes
+ * back inside. The bound lets the caller check for a cancelled call as often as call.h promises. */
 void monitor_wait(struct monitor *monitor);
 /* The same for a thread without a call: at most max_ms; below 0: without a limit. */
 void monitor_wait_for(struct monitor *monitor, int64_t max_ms);
-void monitor_tell(struct monitor *monitor); /* wakes every waiting thread */
+void monitor_notify(struct monitor *monitor); /* wakes every waiting thread */
 
 #endif

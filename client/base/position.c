@@ -198,7 +198,7 @@ static bool is_partition_border(struct bytes end)
     return !position_has_row(end) || position_row_key(end).size == 0;
 }
 
-bool range_is_askable(struct range range)
+bool range_is_expressible(struct range range)
 {
     return range_is_in_partition(range) ||
            (is_partition_border(range.lo) && is_partition_border(range.hi));

@@ -59,6 +59,6 @@ bool range_holds(struct range range, struct bytes position);
 bool range_holds_range(struct range range, struct range part);
 struct range range_meet(struct range a, struct range b); /* what lies in both; perhaps empty */
 bool range_is_in_partition(struct range range); /* lo has a NUL, hi is not after its partition */
-bool range_is_askable(struct range range);      /* inside one partition, or of whole partitions */
+bool range_is_expressible(struct range range);  /* inside one partition, or of whole partitions */
 
 #endif

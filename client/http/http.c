@@ -238,7 +238,7 @@ static void put_into_pool(struct http *http, unsigned lane, struct exchange *exc
         exchange->next = http->idle;
         http->idle = exchange;
     }
-    monitor_tell(&http->monitor);
+    monitor_notify(&http->monitor);
     monitor_leave(&http->monitor);
 }
 

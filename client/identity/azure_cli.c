@@ -207,8 +207,8 @@ static int finish(struct run *run)
     return ended < 0 ? -1 : status;
 }
 
-int azure_cli_ask(const char *tenant, const struct clock *clock, struct call *call,
-                  struct buffer *ret)
+int azure_cli_request(const char *tenant, const struct clock *clock, struct call *call,
+                      struct buffer *ret)
 {
     struct run run = {.output = -1, .complaint = -1};
     int64_t deadline_ms = call->deadline_ms;

@@ -15,7 +15,7 @@
  * of the user. Errors, with the reason in call->failure: -EACCES: there is no `az`, or it has
  * failed, and its first line of complaint is the reason; -ETIMEDOUT; -EINTR: cancelled; -EFBIG;
  * another errno of the system. */
-int azure_cli_ask(const char *tenant, const struct clock *clock, struct call *call,
-                  struct buffer *ret);
+int azure_cli_request(const char *tenant, const struct clock *clock, struct call *call,
+                      struct buffer *ret);
 
 #endif

@@ -73,9 +73,9 @@ struct credential *credential_source_get(struct credential_source *source)
 {
     monitor_enter(&source->monitor);
     struct credential *credential = credential_ref(source->credential);
-    bool is_told = take_warning(source);
+    bool is_reported = take_warning(source);
     monitor_leave(&source->monitor);
-    if (is_told)
+    if (is_reported)
         source->ends(source->context);
     return credential;
 }
@@ -95,7 +95,7 @@ static void read_again(struct credential_source *source)
         set(source, TAKE_PTR(credential));
     }
     credential_unref(credential);
-    monitor_tell(&source->monitor);
+    monitor_notify(&source->monitor);
 }
 
 bool credential_source_replace(struct credential_source *source, const struct credential *refused,

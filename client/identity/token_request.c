@@ -142,7 +142,7 @@ static int ask_cli(const struct token_request *request, struct call *call, struc
     buffer_init(&text, TOKEN_ANSWER_MAX_BYTES);
     if (buffer_ensure(&text, TOKEN_ANSWER_MAX_BYTES) < 0)
         return call_fail(call, -ENOMEM, "out of memory");
-    int r = azure_cli_ask(request->settings.tenant, request->clock, call, &text);
+    int r = azure_cli_request(request->settings.tenant, request->clock, call, &text);
     return r < 0
                ? r
                : token_answer_read(buffer_bytes(&text), clock_utc_100ns(request->clock), call, ret);

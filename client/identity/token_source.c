@@ -121,7 +121,7 @@ static void refresh(struct token_source *source)
         take_token(source, token, &answer, sent_ms);
     source->is_asking = false;
     source->answered++;
-    monitor_tell(&source->monitor);
+    monitor_notify(&source->monitor);
 }
 
 static void *run(void *context)
@@ -171,7 +171,7 @@ int token_source_get(struct token_source *source, struct call *call, struct toke
     monitor_enter(&source->monitor);
     /* the thread's wait does not count the time of a suspend */
     if (!source->is_asking && now_of(source) >= source->next_ms)
-        monitor_tell(&source->monitor);
+        monitor_notify(&source->monitor);
     while (r == 0 && !has_token(source))
         r = source->failures > 0 && now_of(source) - source->failed_ms < FRESH_MS
                 ? fail(source, call)
@@ -191,7 +191,7 @@ static bool begin_renewal(struct token_source *source)
         return false;
     source->renewed_ms = now_of(source);
     source->is_renewing = true;
-    monitor_tell(&source->monitor);
+    monitor_notify(&source->monitor);
     return true;
 }
 
@@ -268,7 +268,7 @@ void token_source_destroy(struct token_source *source)
         return;
     monitor_enter(&source->monitor);
     atomic_store(&source->is_ending, true);
-    monitor_tell(&source->monitor);
+    monitor_notify(&source->monitor);
     monitor_leave(&source->monitor);
     (void)pthread_join(source->thread, NULL);
     monitor_finish(&source->monitor);

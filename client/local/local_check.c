@@ -233,7 +233,7 @@ static int check_tables(struct check *check)
 static int check_structure(struct check *check)
 {
     _cleanup_(sqlite3_finalizep) sqlite3_stmt *statement = NULL;
-    int r = local_connection_ask(check->connection, "PRAGMA quick_check", &statement);
+    int r = local_connection_query(check->connection, "PRAGMA quick_check", &statement);
     for (r = r == 0 ? 1 : r; r == 1; r = local_connection_step(check->connection, statement)) {
         struct bytes line = local_column_bytes(statement, 0);
         if (bytes_equal(line, BYTES_LITERAL("ok")))

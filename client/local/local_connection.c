@@ -239,7 +239,7 @@ int local_connection_execute(struct local_connection *connection, const char *sq
     return code == SQLITE_OK ? 0 : note_failure(connection);
 }
 
-int local_connection_ask(struct local_connection *connection, const char *sql, sqlite3_stmt **ret)
+int local_connection_query(struct local_connection *connection, const char *sql, sqlite3_stmt **ret)
 {
     _cleanup_(sqlite3_finalizep) sqlite3_stmt *statement = NULL;
     int code, count = 0;

@@ -96,7 +96,8 @@ bool local_connection_fold_in_place(struct local_connection *connection);
 /* For what is done once with a file. Runs SQL without rows, or steps a query to its first row, for
  * the caller to finalize; SQLITE_BUSY is waited out. */
 int local_connection_execute(struct local_connection *connection, const char *sql);
-int local_connection_ask(struct local_connection *connection, const char *sql, sqlite3_stmt **ret);
+int local_connection_query(struct local_connection *connection, const char *sql,
+                           sqlite3_stmt **ret);
 
 DEFINE_CLEANUP(struct local_connection *, local_connection_close);
 DEFINE_CLEANUP(sqlite3_stmt *, sqlite3_finalize);

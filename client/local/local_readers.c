@@ -108,7 +108,7 @@ void local_readers_give(struct local_readers *readers, struct local_connection *
     if (waiter) {
         TAILQ_REMOVE(&readers->waiters, waiter, entry);
         waiter->given = connection;
-        monitor_tell(&readers->monitor);
+        monitor_notify(&readers->monitor);
     } else {
         readers->free[readers->count++] = connection;
     }

@@ -110,7 +110,7 @@ static int check_objects(struct local_connection *connection, unsigned format_fl
 {
     _cleanup_(sqlite3_finalizep) sqlite3_stmt *row = NULL;
     bool is_there[ARRAY_SIZE(objects)] = {0};
-    int r = local_connection_ask(connection, "SELECT name, sql FROM main.sqlite_master", &row);
+    int r = local_connection_query(connection, "SELECT name, sql FROM main.sqlite_master", &row);
     for (r = r == 0 ? 1 : r; r == 1; r = local_connection_step(connection, row)) {
         struct bytes name = local_column_bytes(row, 0);
         size_t i = find_object(format_flag, name, local_column_bytes(row, 1));
@@ -128,7 +128,7 @@ static int check_objects(struct local_connection *connection, unsigned format_fl
 static int ask_number(struct local_connection *connection, const char *sql, int64_t *ret)
 {
     _cleanup_(sqlite3_finalizep) sqlite3_stmt *statement = NULL;
-    int r = local_connection_ask(connection, sql, &statement);
+    int r = local_connection_query(connection, sql, &statement);
     if (r == 0)
         *ret = sqlite3_column_int64(statement, 0);
     return r;
@@ -178,7 +178,7 @@ static int set_size_and_wal(struct local_connection *connection)
     struct call *call = local_connection_call(connection);
     int r = local_connection_execute(connection, set_page_size);
     if (r == 0)
-        r = local_connection_ask(connection, "PRAGMA journal_mode = WAL", &statement);
+        r = local_connection_query(connection, "PRAGMA journal_mode = WAL", &statement);
     if (r < 0)
         return r;
     const char *mode = (const char *)sqlite3_column_text(statement, 0);

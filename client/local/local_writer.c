@@ -292,7 +292,7 @@ static void lead(struct local_writer *writer, struct local_change *own)
         own->result = r;
     }
     writer->has_leader = false;
-    monitor_tell(&writer->monitor);
+    monitor_notify(&writer->monitor);
 }
 
 /* Leaves the monitor to check a copy of the call: the leader may take the change meanwhile and

@@ -170,7 +170,7 @@ int table_store_query(struct table_store *store, const struct query *query, stru
 {
     _cleanup_(page_builder_destroyp) struct page_builder *builder = NULL;
     _cleanup_(continuation_destroyp) struct continuation *next = NULL;
-    if (!range_is_askable(query->range))
+    if (!range_is_expressible(query->range))
         return call_fail(call, -EINVAL, "a range that one query cannot ask for");
     int r = page_builder_create(PAGE_MAX_BYTES, &builder);
     if (r < 0)

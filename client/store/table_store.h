@@ -37,7 +37,7 @@ void continuation_destroy(struct continuation *continuation); /* takes NULL */
 
 struct query {
     const char *table;
-    struct range range;               /* range_is_askable */
+    struct range range;               /* range_is_expressible */
     const char *filter;               /* the service's $filter text; NULL: none */
     const char *select;               /* the service's $select, names with commas; NULL: all */
     const struct continuation *after; /* NULL: from range.lo */

@@ -36,8 +36,8 @@ static bool await_answer(int fd, int64_t limit_ms, char *ret, size_t size)
     return taken > 0;
 }
 
-int bounded_ask(bounded_question *question, const void *context, int64_t limit_ms, void *ret,
-                size_t size)
+int bounded_call(bounded_question *question, const void *context, int64_t limit_ms, void *ret,
+                 size_t size)
 {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) < 0)

@@ -12,7 +12,7 @@ typedef size_t bounded_question(const void *context, void *ret);
 
 /* Asks, and waits for the answer at most limit_ms. `ret` has `size` bytes, the most that an answer
  * takes. 0, -ETIMEDOUT, or -errno: there is no process or descriptor to ask with. */
-int bounded_ask(bounded_question *question, const void *context, int64_t limit_ms, void *ret,
-                size_t size);
+int bounded_call(bounded_question *question, const void *context, int64_t limit_ms, void *ret,
+                 size_t size);
 
 #endif

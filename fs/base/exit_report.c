@@ -137,7 +137,7 @@ const char *exit_report_socket(const struct exit_report *report)
     return report ? report->name : "";
 }
 
-void exit_report_tell(struct exit_report *report, int exit_code, const char *message)
+void exit_report_send(struct exit_report *report, int exit_code, const char *message)
 {
     struct report told = {.exit_code = exit_code};
     (void)snprintf(told.message, sizeof(told.message), "%s", message);

@@ -25,7 +25,7 @@ int exit_report_offer(struct exit_report **ret);
 const char *exit_report_socket(const struct exit_report *report); /* its name; NULL gives "" */
 /* Tells all that have connected, and destroys `report`, which may be NULL. message: a sentence for
  * the user; "": none. */
-void exit_report_tell(struct exit_report *report, int exit_code, const char *message);
+void exit_report_send(struct exit_report *report, int exit_code, const char *message);
 
 /* In `unmount`: connects to the socket of the process, within limit_ms. A descriptor, or -errno:
  * the process offers no report to this user. */

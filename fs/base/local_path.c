@@ -107,5 +107,5 @@ static size_t answer_at_all(const void *given, void *ret)
 bool local_path_answers(const char *given, int64_t limit_ms)
 {
     char answer;
-    return bounded_ask(answer_at_all, given, limit_ms, &answer, sizeof(answer)) != -ETIMEDOUT;
+    return bounded_call(answer_at_all, given, limit_ms, &answer, sizeof(answer)) != -ETIMEDOUT;
 }

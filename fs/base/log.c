@@ -145,7 +145,7 @@ static void add(struct log *log, const char *line)
         log->left_out++;
     else
         (void)buffer_append(&log->waiting, bytes);
-    monitor_tell(&log->monitor);
+    monitor_notify(&log->monitor);
 }
 
 void log_message(struct log *log, const char *format, ...)
@@ -206,7 +206,7 @@ static bool end_thread(struct log *log)
     struct timespec until;
     monitor_enter(&log->monitor);
     log->is_ending = true;
-    monitor_tell(&log->monitor);
+    monitor_notify(&log->monitor);
     monitor_leave(&log->monitor);
     (void)clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += LOG_END_MS / 1000;

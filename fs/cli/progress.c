@@ -107,12 +107,12 @@ void progress_clear(const struct progress *progress)
         (void)fputs("\r\033[K", stderr);
 }
 
-bool progress_may_tell(const struct progress *progress, uint64_t number, const char *more)
+bool progress_may_report(const struct progress *progress, uint64_t number, const char *more)
 {
-    if (number > PROGRESS_TOLD + 1)
+    if (number > PROGRESS_REPORTED + 1)
         return false;
     progress_clear(progress);
-    if (number == PROGRESS_TOLD + 1)
+    if (number == PROGRESS_REPORTED + 1)
         say("tablefuse: %s\n", more);
-    return number <= PROGRESS_TOLD;
+    return number <= PROGRESS_REPORTED;
 }

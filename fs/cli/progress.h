@@ -25,10 +25,10 @@ bool progress_is_due(const struct progress *progress);
 void progress_show(struct progress *progress, const struct progress_counts *counts);
 /* Removes the line from the terminal. Also before another message. */
 void progress_clear(const struct progress *progress);
-#define PROGRESS_TOLD 100
-/* May the message of this number, of its kind from 1 on, be written? The first PROGRESS_TOLD may;
- * in place of the next one `more` is said. Clears the line. */
-bool progress_may_tell(const struct progress *progress, uint64_t number, const char *more);
+#define PROGRESS_REPORTED 100
+/* May the message of this number, of its kind from 1 on, be written? The first PROGRESS_REPORTED
+ * may; in place of the next one `more` is said. Clears the line. */
+bool progress_may_report(const struct progress *progress, uint64_t number, const char *more);
 double progress_elapsed_sec(const struct progress *progress);
 
 /* 1234567 as "1,234,567". */

@@ -32,7 +32,7 @@ static bool is_cancelled(void *context)
     return end == PROCESS_ENDS || (end == PROCESS_UNSEEN && is_interrupted_for_long(request));
 }
 
-static void tell_unseen(struct file_system *fs)
+static void report_unseen(struct file_system *fs)
 {
     if (!atomic_exchange(&fs->has_told_unseen, true))
         log_message(
@@ -63,7 +63,7 @@ void request_begin(struct request *request, fuse_req_t req, const char *operatio
     request->process_error =
         process_ids_find(fs->processes, request->context->pid, &request->process);
     if (request->process.is_unseen)
-        tell_unseen(fs);
+        report_unseen(fs);
     begin_call(request);
 }
 

@@ -32,7 +32,7 @@ __attribute__((format(printf, 2, 3))) static void tell(struct ending *ending, co
     log_message(ending->fs->log, "%s", ending->words + begin);
 }
 
-static void tell_deletes(struct ending *ending, uint64_t count)
+static void report_deletes(struct ending *ending, uint64_t count)
 {
     struct file_system *fs = ending->fs;
     int r =
@@ -89,7 +89,7 @@ static int send_queued(struct ending *ending)
         abandon(ending);
     else
         queued_texts_remove(&fs->texts.queued);
-    size_t untold = account_untold_failures(fs->account);
+    size_t untold = account_unreported_failures(fs->account);
     uint64_t texts = fs->texts.abandoned_texts, deletes = fs->texts.abandoned_deletes;
     if (ending->waits && left + untold == 0)
         log_message(fs->log, "all queued changes were made");
@@ -100,7 +100,7 @@ static int send_queued(struct ending *ending)
         tell(ending, "%llu queued %s perhaps not stored -- see %s", (unsigned long long)texts,
              texts == 1 ? "text was" : "texts were", ending->place);
     if (deletes > 0)
-        tell_deletes(ending, deletes);
+        report_deletes(ending, deletes);
     return left + untold > 0 ? EXIT_ABANDONED : 0;
 }
 

@@ -66,7 +66,7 @@ static size_t answer_path(const void *given, void *ret)
 int mountpoint_resolve(const char *given, int64_t limit_ms, char **ret)
 {
     struct resolved answer = {0};
-    int r = bounded_ask(answer_path, given, limit_ms, &answer, sizeof(answer));
+    int r = bounded_call(answer_path, given, limit_ms, &answer, sizeof(answer));
     if (r == 0)
         r = answer.error;
     if (r < 0)
@@ -179,7 +179,7 @@ static int open_name(const struct mountpoint *place, dev_t *ret_device)
     return r < 0 ? r : root;
 }
 
-int mountpoint_look(struct mountpoint *place)
+int mountpoint_check(struct mountpoint *place)
 {
     close_one(&place->root);
     int root = open_name(place, &place->device);
@@ -213,7 +213,7 @@ int mountpoint_open(const char *path, struct mountpoint *ret)
     int r = MIN(ret->above, 0);
     if (r == 0) {
         ret->name = strcmp(path, "/") == 0 ? "." : ret->path + (slash - path) + 1;
-        r = mountpoint_look(ret);
+        r = mountpoint_check(ret);
     }
     if (r < 0)
         mountpoint_finish(ret);
@@ -315,10 +315,11 @@ static size_t answer_state(const void *context, void *ret)
     return sizeof(*answer);
 }
 
-int mountpoint_ask(const struct mountpoint *place, int64_t limit_ms, struct mountpoint_daemon *ret)
+int mountpoint_query(const struct mountpoint *place, int64_t limit_ms,
+                     struct mountpoint_daemon *ret)
 {
     struct answer answer = {.state = MOUNTPOINT_SILENT};
-    int r = bounded_ask(answer_state, place, limit_ms, &answer, sizeof(answer));
+    int r = bounded_call(answer_state, place, limit_ms, &answer, sizeof(answer));
     *ret = r == 0 ? answer.daemon : (struct mountpoint_daemon){0};
     if (r == 0 || r == -ETIMEDOUT)
         return (int)answer.state;

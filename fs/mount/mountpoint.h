@@ -37,7 +37,7 @@ struct mountpoint {
  * -errno and MOUNTPOINT_NONE. */
 int mountpoint_open(const char *path, struct mountpoint *ret);
 /* Opens what is under the name now. 0 or -errno: `root` is closed then. */
-int mountpoint_look(struct mountpoint *place);
+int mountpoint_check(struct mountpoint *place);
 void mountpoint_close_root(struct mountpoint *place);
 void mountpoint_close(struct mountpoint *place);  /* both descriptors; the path stays */
 void mountpoint_finish(struct mountpoint *place); /* takes MOUNTPOINT_NONE, too */
@@ -55,7 +55,8 @@ struct mountpoint_daemon {
 #define MOUNTPOINT_DAEMON_ELSEWHERE (-1)
 /* Asks the daemon of the mount whose root is open, within limit_ms. An enum mountpoint_state, or
  * -errno: there is no process or descriptor to ask with. */
-int mountpoint_ask(const struct mountpoint *place, int64_t limit_ms, struct mountpoint_daemon *ret);
+int mountpoint_query(const struct mountpoint *place, int64_t limit_ms,
+                     struct mountpoint_daemon *ret);
 bool mountpoint_is_empty(const struct mountpoint *place); /* also when it cannot be read */
 /* Unmounts the mount whose root is open: as root by the system call, otherwise by fusermount3.
  * Closes that root, unless it is lazy. is_lazy: the mount may be in use; it ends when its last user

@@ -227,14 +227,14 @@ static int mount_here(struct fuse_session *session, int directory)
 /* -EIO: libfuse has written why. *ret_device: of the mount. */
 static int mount_at(struct fuse_session *session, struct mountpoint *place, dev_t *ret_device)
 {
-    int r = mountpoint_look(place);
+    int r = mountpoint_check(place);
     if (r == 0)
         r = mount_here(session, place->root);
     if (r < 0)
         say("tablefuse: cannot mount at %s%s%s -- %s\n", place->path, r == -EIO ? "" : ": ",
             r == -EIO ? "" : strerror(-r), fuse_access_advice());
     if (r == 0)
-        r = mountpoint_look(place);
+        r = mountpoint_check(place);
     *ret_device = place->device;
     mountpoint_close(place); /* they would keep its file system busy */
     return r;

@@ -36,11 +36,11 @@ static int append_line(struct buffer *lines, const struct pair *pair)
     return r < 0 ? r : buffer_append_char(lines, '\n');
 }
 
-static void tell_unreadable(const struct difference_output *output, const struct pair *pair)
+static void report_unreadable(const struct difference_output *output, const struct pair *pair)
 {
     _cleanup_(buffer_finish) struct buffer path = {.max = TABLE_PAIR_PATH_MAX_BYTES};
-    if (progress_may_tell(&output->progress, output->counts[PAIR_UNREADABLE],
-                          "more entities cannot be compared, and are not named") &&
+    if (progress_may_report(&output->progress, output->counts[PAIR_UNREADABLE],
+                            "more entities cannot be compared, and are not named") &&
         table_pair_append_path(pair->position, &path) == 0)
         say("tablefuse: %.*s: it cannot be compared, because it cannot be understood\n",
             (int)path.size, path.data);
@@ -51,7 +51,7 @@ static int take(struct difference_output *output, const struct pair *pair)
 {
     output->counts[pair->kind]++;
     if (pair->kind == PAIR_UNREADABLE)
-        tell_unreadable(output, pair);
+        report_unreadable(output, pair);
     if (pair->kind == PAIR_UNREADABLE || pair->kind == PAIR_EQUAL || !output->output)
         return 0;
     struct buffer *lines = line_output_buffer(output->output);

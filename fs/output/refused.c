@@ -55,9 +55,9 @@ static void keep_string(struct refused *refused, struct bytes text)
 /* count: of the refused objects or of the notes. */
 static bool may_show(const struct refused *refused, uint64_t *count)
 {
-    return progress_may_tell(refused->progress, ++*count,
-                             count == &refused->noted ? "more notes are not shown"
-                                                      : "more refused objects are not shown");
+    return progress_may_report(refused->progress, ++*count,
+                               count == &refused->noted ? "more notes are not shown"
+                                                        : "more refused objects are not shown");
 }
 
 /* The place in the object becomes one in the input; of a row of CSV it is a line. */

@@ -2,7 +2,7 @@
 #ifndef FS_OUTPUT_REFUSED_H
 #define FS_OUTPUT_REFUSED_H
 /* What an import does not store: the objects go to a file, for another import, and the reasons of
- * the first PROGRESS_TOLD to standard error; the same of notes. One thread. */
+ * the first PROGRESS_REPORTED to standard error; the same of notes. One thread. */
 #include "cache/account.h"
 #include "client/entity/object_source.h"
 #include "fs/cli/progress.h"

@@ -219,7 +219,7 @@ static int open_local(struct mount_source *source, const struct mount_source_opt
 }
 
 /* One line when the service goes down, and one when it is back. Not before the mount serves: what
- * mount_source_ask meets it tells by itself. */
+ * mount_source_query meets it tells by itself. */
 static void log_change(void *context, const struct service_change *change)
 {
     const struct mount_source *source = context;
@@ -513,8 +513,8 @@ static int ask(struct mount_source *source, struct call *call)
     return r;
 }
 
-int mount_source_ask(struct mount_source *source, bool (*is_cancelled)(void *context),
-                     void *context)
+int mount_source_query(struct mount_source *source, bool (*is_cancelled)(void *context),
+                       void *context)
 {
     const char *auth = source->service.settings.auth;
     bool is_cli = auth && strcmp(auth, "azcli") == 0;

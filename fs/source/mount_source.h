@@ -60,8 +60,8 @@ void mount_source_close(struct mount_source *source); /* takes NULL */
 /* Sends one request to check the endpoint, the credential, and the table if one is given. Blocks up
  * to 10 s, with auth=azcli 25 s, or timeout_ms if that is less. is_cancelled: as of struct call;
  * NULL: the call cannot be cancelled. An exit code. */
-int mount_source_ask(struct mount_source *source, bool (*is_cancelled)(void *context),
-                     void *context);
+int mount_source_query(struct mount_source *source, bool (*is_cancelled)(void *context),
+                       void *context);
 
 /* The table whose directory is the root. NULL: the root is the account. */
 const char *mount_source_table(const struct mount_source *source);
@@ -86,8 +86,8 @@ uint64_t mount_source_requests(const struct mount_source *source);
 /* Appends the counters of requests in Prometheus's text format. Only while the store exists, also
  * when it was taken. 0 or -errno. */
 int mount_source_append_metrics(const struct mount_source *source, struct buffer *ret);
-/* Of an account of a service, after mount_source_ask: how far this machine's clock is ahead of the
- * service's, in seconds. False: it has not told its time. */
+/* Of an account of a service, after mount_source_query: how far this machine's clock is ahead of
+ * the service's, in seconds. False: it has not told its time. */
 bool mount_source_clock_ahead(const struct mount_source *source, int64_t *ret_sec);
 /* If it has a SAS that ends within a day, or has ended, appends when, in words. False: it does not.
  * Any thread. */

@@ -554,7 +554,7 @@ static int count_since(const struct lost_and_found *lost, int directory, struct 
     return r;
 }
 
-int lost_and_found_tell(struct lost_and_found *lost, int64_t now_100ns, size_t *ret)
+int lost_and_found_count_new(struct lost_and_found *lost, int64_t now_100ns, size_t *ret)
 {
     char mark[LOST_NAME_ACCOUNT_SIZE + sizeof(TOLD_SUFFIX)];
     (void)snprintf(mark, sizeof(mark), "%s" TOLD_SUFFIX, lost->account);

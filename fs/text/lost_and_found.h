@@ -86,7 +86,7 @@ int lost_and_found_append_path(const struct lost_and_found *lost,
 size_t lost_and_found_count(struct lost_and_found *lost); /* texts that this mount has lost */
 /* Counts the texts of this account that have come since they were told last, also by other mounts,
  * and notes in the file `tablefuse/ACCOUNT.told` that they are told now. 0 or -errno. */
-int lost_and_found_tell(struct lost_and_found *lost, int64_t now_100ns, size_t *ret);
+int lost_and_found_count_new(struct lost_and_found *lost, int64_t now_100ns, size_t *ret);
 
 DEFINE_CLEANUP(struct lost_and_found *, lost_and_found_destroy);
 

@@ -60,13 +60,13 @@ static void add_to_message(struct failure *failure, int error)
                        "; the text could not be kept on this machine: %s", strerrordesc_np(-error));
 }
 
-/* Keeps the text, if there is one, and adds the record to the failures. is_told: the user knows of
- * it by a call that has failed. */
+/* Keeps the text, if there is one, and adds the record to the failures. is_reported: the user knows
+ * of it by a call that has failed. */
 static void lose(struct text_sink *sink, struct failure_record *record, struct bytes text,
-                 bool is_told)
+                 bool is_reported)
 {
     _cleanup_(buffer_finish) struct buffer path = {.max = PATH_MAX + 1};
-    int r = text.size > 0 ? lost_and_found_put(sink->lost, record, text, is_told, &path) : 0;
+    int r = text.size > 0 ? lost_and_found_put(sink->lost, record, text, is_reported, &path) : 0;
     if (r != 0)
         add_to_message(&record->failure, r);
     if (r < 0)
@@ -86,10 +86,10 @@ static void give_up(void *context, struct caller *caller, const struct writer_lo
                                     .failure = caller->call.failure};
     record.failure.error = loss->error;
     /* At the end of the mount no call fails that a program has made. */
-    bool is_told = loss->is_told && !sink->is_ending(sink->ending_context);
-    if ((loss->text.size > 0 || loss->is_new) && !is_told)
+    bool is_reported = loss->is_reported && !sink->is_ending(sink->ending_context);
+    if ((loss->text.size > 0 || loss->is_new) && !is_reported)
         sink->reported_losses++;
-    lose(sink, &record, loss->text, is_told);
+    lose(sink, &record, loss->text, is_reported);
 }
 
 void text_sink_finish(struct text_sink *sink)

@@ -59,8 +59,8 @@ struct writer_loss { /* what could not be stored; all fields are views */
     struct bytes text; /* perhaps empty */
     bool is_new;       /* nothing is stored under the name. Else an empty text loses nothing: a
                           stored file was truncated, and nothing was written */
-    bool is_told;      /* a call about the file has failed since its last store that succeeded. Else
-                          every call has succeeded: the error of a RELEASE reaches no process */
+    bool is_reported;  /* a call about the file has failed since its last store that succeeded. Else
+                      every call has succeeded: the error of a RELEASE reaches no process */
     int error;         /* -errno; the reason is in caller->call */
 };
 

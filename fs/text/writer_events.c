@@ -46,20 +46,20 @@ static void end_event(struct writer *writer)
         writer->has_no_text = true;
     }
     writer_fit_reserved(writer);
-    monitor_tell(&writers->monitor);
+    monitor_notify(&writers->monitor);
 }
 
 /* A call about the writer fails. */
-static void note_told(struct writer *writer)
+static void note_reported(struct writer *writer)
 {
     INSIDE(&writer->writers->monitor);
-    writer->has_told = true;
+    writer->has_reported = true;
 }
 
-static bool has_told(struct writer *writer)
+static bool has_reported(struct writer *writer)
 {
     INSIDE(&writer->writers->monitor);
-    return writer->has_told;
+    return writer->has_reported;
 }
 
 /* While the writer is busy it does not become DETACHED: a hold of its name waits for it. */
@@ -88,7 +88,7 @@ static void note_stored(struct writer *writer, struct entity *entity)
         writer->timestamp = timestamp;
     if (writer->state == WRITER_NEW)
         writer->state = WRITER_OPEN;
-    writer->has_told = false;
+    writer->has_reported = false;
 }
 
 /* Size 0 makes an ordinary text of an appended one. Of a new file that nothing was written to, {}
@@ -120,7 +120,7 @@ static bool has_lost(const struct writer *writer)
  * now, because the write is undone in the draft. Any other text stays in the draft until the
  * release. */
 static void note_refused(struct writer *writer, struct caller *caller, int error, struct bytes text,
-                         bool is_told)
+                         bool is_reported)
 {
     const struct writer_store *sink = &writer->writers->store;
     if (caller->call.failure.is_ambiguous) {
@@ -134,7 +134,7 @@ static void note_refused(struct writer *writer, struct caller *caller, int error
     const struct writer_loss loss = {.operation = "write",
                                      .address = writer_event_address(writer),
                                      .text = text,
-                                     .is_told = is_told,
+                                     .is_reported = is_reported,
                                      .error = -ESTALE};
     sink->give_up(sink->context, caller, &loss);
     caller->call.failure = (struct failure){0}; /* give_up has reported it */
@@ -157,8 +157,8 @@ static int settle(struct writer *writer, struct caller *caller, struct writer_te
     return 0;
 }
 
-/* is_told: a failure is told to a process, by this call or by one before. */
-static int store(struct writer *writer, struct caller *caller, bool is_told)
+/* is_reported: a failure is told to a process, by this call or by one before. */
+static int store(struct writer *writer, struct caller *caller, bool is_reported)
 {
     const struct writer_store *store = &writer->writers->store;
     struct entity entity = {0};
@@ -183,7 +183,7 @@ static int store(struct writer *writer, struct caller *caller, bool is_told)
     }
     if (r < 0) {
         if (!has_lost(writer))
-            note_refused(writer, caller, r, text.text, is_told);
+            note_refused(writer, caller, r, text.text, is_reported);
         draft_was_refused(&writer->draft);
         return r;
     }
@@ -242,8 +242,8 @@ struct event {
 };
 
 /* An enum draft_action, or -errno with the problem. */
-static int tell_draft(struct draft *draft, const struct event *event,
-                      struct draft_problem *ret_problem)
+static int report_draft(struct draft *draft, const struct event *event,
+                        struct draft_problem *ret_problem)
 {
     switch (event->what) {
     case EVENT_WRITE:
@@ -277,7 +277,7 @@ static void miss_write(struct writer *writer)
 {
     INSIDE(&writer->writers->monitor);
     writer->has_missed_write = true;
-    writer->has_told = true;
+    writer->has_reported = true;
 }
 
 /* Keeps the error of a refused write, which close returns again. A store that succeeds clears it
@@ -305,7 +305,7 @@ static void give_up_replacement(struct writer *writer, struct caller *caller, st
                                      .address = writer_event_address(writer),
                                      .text = buffer_bytes(&text),
                                      .is_new = true,
-                                     .is_told = true,
+                                     .is_reported = true,
                                      .error = caller->call.failure.error};
     sink->give_up(sink->context, caller, &loss);
     caller->call.failure = (struct failure){0}; /* give_up has reported it */
@@ -316,7 +316,7 @@ static void give_up_replacement(struct writer *writer, struct caller *caller, st
 static void leave_to_release(struct writer *writer, struct failure *failure, const char *name)
 {
     writer->untold = *failure;
-    writer->untold_call = name;
+    writer->unreported_call = name;
     *failure = (struct failure){0};
 }
 
@@ -340,14 +340,14 @@ static void note_failed_write(struct writer *writer, struct caller *caller, stru
 }
 
 /* The text ends in another way than by a release that gives it up. */
-static void tell_untold(struct writer *writer, struct caller *caller)
+static void report_untold(struct writer *writer, struct caller *caller)
 {
     const struct writer_store *sink = &writer->writers->store;
     if (writer->untold.error == 0)
         return;
-    const struct writer_loss loss = {.operation = writer->untold_call,
+    const struct writer_loss loss = {.operation = writer->unreported_call,
                                      .address = writer_event_address(writer),
-                                     .is_told = true,
+                                     .is_reported = true,
                                      .error = writer->untold.error};
     caller->call.failure = writer->untold;
     sink->give_up(sink->context, caller, &loss);
@@ -381,7 +381,7 @@ static int perform_event(struct writer *writer, struct caller *caller, const str
             draft_missed_write(&writer->draft);
         return r;
     }
-    r = tell_draft(&writer->draft, event, &problem);
+    r = report_draft(&writer->draft, event, &problem);
     *ret_is_refused = event->what != EVENT_WRITE && event->what != EVENT_RESIZE && r == -EINVAL;
     return *ret_is_refused ? refuse_flush(writer, caller, &problem)
                            : perform(writer, caller, r, &problem);
@@ -393,7 +393,7 @@ static int handle_event(struct writer *writer, struct caller *caller, const stru
     if (r < 0) {
         if (event->what == EVENT_WRITE)
             miss_write(writer);
-        note_told(writer);
+        note_reported(writer);
         return r;
     }
     int refused = writer->refused.error;
@@ -402,11 +402,11 @@ static int handle_event(struct writer *writer, struct caller *caller, const stru
     r = perform_event(writer, caller, event, &is_refused);
     note_result(writer, event, r, &caller->call.failure);
     if (r < 0)
-        note_told(writer);
+        note_reported(writer);
     if (event->what == EVENT_WRITE && r < 0)
         note_failed_write(writer, caller, event->bytes, refused == r);
     if (event->what == EVENT_RESIZE && event->size == 0 && r == 0)
-        tell_untold(writer, caller);
+        report_untold(writer, caller);
     if (is_left && is_refused && caller->call.failure.error < 0)
         leave_to_release(writer, &caller->call.failure,
                          event->what == EVENT_SYNC ? "fsync" : "setattr");
@@ -517,11 +517,11 @@ static void end_handle(struct writer_handle *handle, struct caller *caller, bool
     caller->process = handle->opener;
     bool has_use = was_used && !(writer->is_provisional && writer->draft.is_new);
     bool is_judged = has_use || writer->draft.state != DRAFT_BLANK;
-    bool is_told = has_told(writer);
+    bool is_reported = has_reported(writer);
     if (is_judged && writer_has_one_handle(writer) && !is_detached(writer))
         action = (int)draft_release(&writer->draft);
     if (action == DRAFT_STORE)
-        r = store(writer, caller, is_told);
+        r = store(writer, caller, is_reported);
     else if (action == DRAFT_GIVE_UP)
         r = explain_end(writer, caller);
     /* A handle that was opened meanwhile goes on with the text. */
@@ -530,14 +530,14 @@ static void end_handle(struct writer_handle *handle, struct caller *caller, bool
                                      .address = writer_event_address(writer),
                                      .text = draft_unstored(&writer->draft),
                                      .is_new = writer->draft.is_new,
-                                     .is_told = is_told,
+                                     .is_reported = is_reported,
                                      .error = r};
     /* a refused write has reported the failure already */
     bool was_given_up = writer->is_kept || (loss.text.size == 0 && writer->draft.has_failed);
     if (has_ended && r < 0 && !was_given_up)
         sink->give_up(sink->context, caller, &loss);
     else if (has_ended)
-        tell_untold(writer, caller);
+        report_untold(writer, caller);
     end_event(writer);
     writer_unref(writer);
 }

@@ -48,7 +48,7 @@ struct writer {
     bool is_kept; /* the draft's text was given up with the write that failed, and is as it was */
     /* Of the last call whose failure is left to the release: why, and its name; error 0: none. */
     struct failure untold;
-    const char *untold_call;
+    const char *unreported_call;
     bool was_read;       /* by a handle: it may hold what the entity was */
     bool is_replacement; /* new, and the entity of its name was removed before */
     /* guarded by the monitor; while the writer is busy, the state stays, and so does the name, but
@@ -59,7 +59,7 @@ struct writer {
     bool is_busy;
     bool has_no_text;      /* it has ended: the draft's text is freed, and `size` stays */
     bool has_missed_write; /* draft_missed_write is to be called */
-    bool has_told;         /* a call has failed since the last store that succeeded */
+    bool has_reported;     /* a call has failed since the last store that succeeded */
     uint64_t size;
     int64_t timestamp;          /* of the version that was stored last; 0: none */
     struct handle_list handles; /* none: it has ended, and is not in the map */

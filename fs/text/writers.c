@@ -216,7 +216,7 @@ int writers_settle(struct writers *writers, const struct settlement *settlement)
     int r = settle_holds_locked(writers, settlement);
     while (r == 0 && (writer = next_unsettled_locked(writers, settlement)) != NULL)
         r = settle_locked(writers, writer, settlement);
-    monitor_tell(&writers->monitor);
+    monitor_notify(&writers->monitor);
     return r;
 }
 
@@ -254,7 +254,7 @@ static int hold_locked(struct writers *writers, struct held_writers *held, struc
         r = writers_wait_locked(writers, call);
     if (r < 0) {
         LIST_REMOVE(held, entry);
-        monitor_tell(&writers->monitor);
+        monitor_notify(&writers->monitor);
     }
     held->last_number = writers->last_number;
     return r;
@@ -320,7 +320,7 @@ static void detach_locked(struct held_writers *held)
 static void end_hold_locked(struct held_writers *held)
 {
     LIST_REMOVE(held, entry);
-    monitor_tell(&held->writers->monitor);
+    monitor_notify(&held->writers->monitor);
 }
 
 void writers_let_go(struct held_writers *held, bool is_gone)

@@ -46,7 +46,7 @@ static bool has_freed_many_locked(const struct inode_table *table)
     return table->forgotten >= MANY_NODES;
 }
 
-static void tell_upkeep_locked(struct inode_table *table)
+static void report_upkeep_locked(struct inode_table *table)
 {
     if (has_excess_locked(table) || has_freed_many_locked(table))
         (void)pthread_cond_signal(&table->has_upkeep);
@@ -57,7 +57,7 @@ static void add_locked(struct inode_table *table, struct node *node)
     node->inode.id = ++table->last_id;
     node_index_add(&table->index, node);
     table->entered++;
-    tell_upkeep_locked(table);
+    report_upkeep_locked(table);
     node->is_unsettled = place_is_unsettled(&node->inode.place);
     if (node->is_unsettled)
         LIST_INSERT_HEAD(&table->unsettled, node, of_unsettled);
@@ -232,7 +232,7 @@ void inode_table_forget(struct inode_table *table, uint64_t id, uint64_t lookups
     if (is_gone) {
         remove_locked(table, node);
         table->forgotten++;
-        tell_upkeep_locked(table);
+        report_upkeep_locked(table);
     }
     (void)pthread_mutex_unlock(&table->lock);
     if (is_gone)

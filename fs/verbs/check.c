@@ -14,7 +14,7 @@
 /* The answer takes some time, and the service accepts a clock that differs by 15 minutes. */
 #define CLOCK_RIGHT_SEC 60
 
-static void tell_fault(void *context, const char *line)
+static void report_fault(void *context, const char *line)
 {
     uint64_t *count = context;
     if (++*count <= SHOWN_FAULTS)
@@ -53,7 +53,7 @@ static int check_file(const char *name)
         say("tablefuse: %s: %s\n", name, LOCAL_SOURCE_HANGS);
         return EXIT_CONFIGURATION;
     }
-    int r = local_check_run(name + strlen(LOCAL_SOURCE), &clock_system, &call, tell_fault, &told,
+    int r = local_check_run(name + strlen(LOCAL_SOURCE), &clock_system, &call, report_fault, &told,
                             &report);
     if (r == 0)
         return finish(name, &report);
@@ -64,7 +64,7 @@ static int check_file(const char *name)
     return r == -ENOENT ? EXIT_NOT_FOUND : EXIT_CONFIGURATION;
 }
 
-static void tell_clock(const struct mount_source *source)
+static void report_clock(const struct mount_source *source)
 {
     int64_t ahead_sec;
     if (!mount_source_clock_ahead(source, &ahead_sec))
@@ -92,7 +92,7 @@ static int check_service(struct opened_account *opened, const char *name, store_
     buffer_clear(&text);
     if (mount_source_append_end(opened->source, &text))
         say_to(stdout, "%.*s\n", (int)text.size, text.data);
-    tell_clock(opened->source);
+    report_clock(opened->source);
     int flushed = flush_output();
     return flushed != 0 ? flushed : code;
 }

@@ -24,7 +24,7 @@ static uint64_t read_of(const struct diff *diff, enum compare_side side)
     return comparison_read(diff->tables.comparison, side);
 }
 
-static void tell_counts(const struct diff *diff)
+static void report_counts(const struct diff *diff)
 {
     const uint64_t *counts = diff->differences.counts;
     char from[PROGRESS_NUMBER_SIZE], to[PROGRESS_NUMBER_SIZE], added[PROGRESS_NUMBER_SIZE];
@@ -51,7 +51,7 @@ static int finish(struct diff *diff, int r)
     int code = r == 0 ? table_pair_check_found(&diff->tables) : 0;
     if (code != 0)
         return code;
-    tell_counts(diff);
+    report_counts(diff);
     if (r < 0)
         return difference_output_complain(&diff->differences, &diff->tables, r);
     if (diff->differences.counts[PAIR_UNREADABLE] > 0)

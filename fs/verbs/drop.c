@@ -162,7 +162,7 @@ static size_t answer_exists(const void *target, void *ret)
 static int check_absent(const struct target *target, int64_t limit_ms)
 {
     int error = 0;
-    int r = bounded_ask(answer_exists, target, limit_ms, &error, sizeof(error));
+    int r = bounded_call(answer_exists, target, limit_ms, &error, sizeof(error));
     if (r == -ETIMEDOUT)
         return refuse_silent(target, "the process of the mount", limit_ms, "");
     if (r == 0)
@@ -176,7 +176,7 @@ static int check_absent(const struct target *target, int64_t limit_ms)
 static int check_target(const struct target *target, int64_t limit_ms)
 {
     struct mount_facts facts = {0};
-    int r = bounded_ask(answer_facts, target->mount, limit_ms, &facts, sizeof(facts));
+    int r = bounded_call(answer_facts, target->mount, limit_ms, &facts, sizeof(facts));
     if (r == -ETIMEDOUT)
         return refuse_silent(target, "the process of the mount", limit_ms, "");
     bool is_of_part = r == 0 && facts.error == -ENOENT; /* a bind mount has no .tablefuse */
@@ -283,7 +283,7 @@ static size_t answer_drop(const void *context, void *ret)
 static int drop(const struct target *target, int64_t limit_ms)
 {
     struct drop_answer answer = {0};
-    int r = bounded_ask(answer_drop, target, limit_ms, &answer, sizeof(answer));
+    int r = bounded_call(answer_drop, target, limit_ms, &answer, sizeof(answer));
     if (r == -ETIMEDOUT)
         return refuse_silent(target, "the process of the mount", limit_ms,
                              "; it may be dropped all the same");

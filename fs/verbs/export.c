@@ -34,13 +34,13 @@ static bool is_interrupted(void *context)
     return opened_account_is_interrupted(&export->opened);
 }
 
-static void tell_left_out(const struct export *export, struct bytes position, const char *why)
+static void report_left_out(const struct export *export, struct bytes position, const char *why)
 {
     _cleanup_(buffer_finish) struct buffer line;
     const struct entity_line keys = {.position = position};
     buffer_init(&line, (size_t)64 << 10);
-    if (progress_may_tell(&export->progress, export->left_out,
-                          "more entities are left out, and not named") &&
+    if (progress_may_report(&export->progress, export->left_out,
+                            "more entities are left out, and not named") &&
         entity_line_append(&line, &keys) == 0)
         say("tablefuse: left out, because %s: %.*s\n", why, (int)line.size - 1, line.data);
 }
@@ -79,8 +79,8 @@ static int write_row(struct export *export, const struct page *page, size_t row)
     if (r != -EPROTO && r != -EILSEQ)
         return r;
     export->left_out++;
-    tell_left_out(export, position,
-                  r == -EPROTO ? "it cannot be understood" : "CSV cannot hold half a surrogate");
+    report_left_out(export, position,
+                    r == -EPROTO ? "it cannot be understood" : "CSV cannot hold half a surrogate");
     return 0;
 }
 
@@ -129,7 +129,7 @@ static void count_written(struct export *export)
 }
 
 /* The line at the end, whatever the end is. */
-static void tell_counts(const struct export *export)
+static void report_counts(const struct export *export)
 {
     char rows[PROGRESS_NUMBER_SIZE], requests[PROGRESS_NUMBER_SIZE], bytes[PROGRESS_BYTES_SIZE];
     progress_clear(&export->progress);
@@ -141,7 +141,7 @@ static void tell_counts(const struct export *export)
         progress_elapsed_sec(&export->progress));
 }
 
-static void tell_partial(const struct export *export)
+static void report_partial(const struct export *export)
 {
     if (export->file)
         say(export->csv ? "tablefuse: %s.partial is not whole -- remove it, or export again\n"
@@ -231,13 +231,13 @@ static int finish(struct export *export, int r, const struct failure *failure)
         return EXIT_NOT_FOUND;
     }
     count_written(export);
-    tell_counts(export);
+    report_counts(export);
     if (r == 0)
         return export->left_out > 0 ? EXIT_ABANDONED : 0;
     bool is_output = export->output_error < 0 && !opened_account_is_interrupted(&export->opened);
     int code =
         is_output ? complain_output(export, r) : opened_account_complain(&export->opened, failure);
-    tell_partial(export);
+    report_partial(export);
     return code;
 }
 

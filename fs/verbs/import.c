@@ -188,7 +188,7 @@ static void finish(struct import_command *command, bool sends_rest)
     }
 }
 
-static void tell_counts(struct import_command *command)
+static void report_counts(struct import_command *command)
 {
     char read[PROGRESS_NUMBER_SIZE], stored[PROGRESS_NUMBER_SIZE], refused[PROGRESS_NUMBER_SIZE];
     char left[PROGRESS_NUMBER_SIZE], requests[PROGRESS_NUMBER_SIZE];
@@ -258,7 +258,7 @@ static int import_objects(struct import_command *command)
     struct stream_object object = {0};
     int r = read_objects(command, &object);
     finish(command, r == 0 || r == -EBADMSG);
-    tell_counts(command);
+    report_counts(command);
     return explain(command, r, &object);
 }
 

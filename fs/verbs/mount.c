@@ -260,7 +260,7 @@ static int add_name(struct mount_command *command)
 }
 
 /* Tells how many files of this account have come to lost+found since that was told last. */
-static void tell_lost_files(struct lost_and_found *lost)
+static void report_lost_files(struct lost_and_found *lost)
 {
     _cleanup_(buffer_finish) struct buffer place;
     buffer_init(&place, PATH_MAX);
@@ -268,7 +268,7 @@ static void tell_lost_files(struct lost_and_found *lost)
     (void)lost_and_found_append_path(lost, &place);
     const char *path = buffer_string(&place);
     int64_t now_100ns = clock_utc_100ns(&clock_system);
-    if (path && lost_and_found_tell(lost, now_100ns, &count) == 0 && count > 0)
+    if (path && lost_and_found_count_new(lost, now_100ns, &count) == 0 && count > 0)
         say("tablefuse: %zu new %s of this account in %s: kept there because %s\n", count,
             count == 1 ? "file" : "files", path,
             count == 1 ? "it could not be stored, or was temporary"
@@ -299,7 +299,7 @@ static int find_lost_and_found(struct mount_command *command)
     int r = lost_and_found_create(&places, command->place.path,
                                   mount_source_account(command->source), &why, &command->fs.lost);
     if (r == 0) {
-        tell_lost_files(command->fs.lost);
+        report_lost_files(command->fs.lost);
         return 0;
     }
     const char *text = buffer_string(&why);
@@ -393,7 +393,7 @@ static int mount_and_serve(struct mount_command *command, store_decorator *decor
     if (code == 0 && session_create(&command->fs, &command->args) < 0)
         code = verb_point_to_help(&verb_mount);
     if (code == 0)
-        code = mount_source_ask(command->source, NULL, NULL);
+        code = mount_source_query(command->source, NULL, NULL);
     if (code != 0)
         return code;
     sas_end_warn(command->source);
@@ -472,7 +472,7 @@ static int check_directory(const char *directory, const struct mountpoint *place
 static int remove_dead(struct mountpoint *place, const char *directory)
 {
     struct mountpoint_daemon daemon;
-    int r = mountpoint_ask(place, ASK_MS, &daemon);
+    int r = mountpoint_query(place, ASK_MS, &daemon);
     if (r == MOUNTPOINT_SILENT)
         return refuse_directory(directory,
                                 "a tablefuse mount is there already, and its process does not "
@@ -484,7 +484,7 @@ static int remove_dead(struct mountpoint *place, const char *directory)
     if (r == MOUNTPOINT_DEAD)
         r = mountpoint_unmount(place, true);
     if (r == 0)
-        r = mountpoint_look(place);
+        r = mountpoint_check(place);
     return r < 0 ? refuse_directory(directory, strerror(-r), advice_of(-r)) : 0;
 }
 
@@ -509,8 +509,8 @@ static int prepare_mountpoint(struct mount_command *command, const char *directo
 static void clean_up_behind_child(struct mountpoint *place)
 {
     struct mountpoint_daemon daemon;
-    if (mountpoint_look(place) == 0 && place->is_tablefuse &&
-        mountpoint_ask(place, ASK_MS, &daemon) == MOUNTPOINT_DEAD)
+    if (mountpoint_check(place) == 0 && place->is_tablefuse &&
+        mountpoint_query(place, ASK_MS, &daemon) == MOUNTPOINT_DEAD)
         (void)mountpoint_unmount(place, true);
 }
 
@@ -594,7 +594,7 @@ static int run(const struct verb *verb, int argc, char **argv, store_decorator *
         code = mount_and_serve(&command, decorate);
         destroy_all(&command);
         log_destroy(command.fs.log);
-        exit_report_tell(command.exit_report, code, command.last_words);
+        exit_report_send(command.exit_report, code, command.last_words);
     }
     fuse_opt_free_args(&command.args);
     options_finish(&command.options);

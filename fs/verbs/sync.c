@@ -41,13 +41,13 @@ static bool wait_for_sync(void *context)
     return is_interrupted(command);
 }
 
-static void tell_refused(void *context, struct bytes position, const struct failure *failure)
+static void report_refused(void *context, struct bytes position, const struct failure *failure)
 {
     struct sync_command *command = context;
     _cleanup_(buffer_finish) struct buffer path;
     buffer_init(&path, TABLE_PAIR_PATH_MAX_BYTES);
-    if (progress_may_tell(&command->differences.progress, ++command->refused,
-                          "more entities are not written, and not named") &&
+    if (progress_may_report(&command->differences.progress, ++command->refused,
+                            "more entities are not written, and not named") &&
         table_pair_append_path(position, &path) == 0)
         say("tablefuse: %.*s: %s%s%s\n", (int)path.size, path.data, failure->code,
             failure->code[0] ? ": " : "", failure->message);
@@ -75,7 +75,7 @@ static int check_deletes(const struct sync_command *command)
     return 0;
 }
 
-static void tell_counts(const struct sync_command *command)
+static void report_counts(const struct sync_command *command)
 {
     const uint64_t *found = command->differences.counts;
     struct sync_counts counts = {.inserted = found[PAIR_ONLY_FROM],
@@ -144,7 +144,7 @@ static int make_equal(struct sync_command *command)
         r = sync_delete(command->sync);
     if (r < 0 && command->sync)
         sync_wait(command->sync);
-    tell_counts(command);
+    report_counts(command);
     if (r < 0)
         return complain(command, r);
     bool is_left = command->refused > 0 || command->differences.counts[PAIR_UNREADABLE] > 0;
@@ -173,7 +173,7 @@ static int begin(struct sync_command *command)
                                             table_pair_table(&command->tables, COMPARE_TO)};
     const struct sync_options options = {
         .deletes = command->waiting,
-        .events = {.context = command, .waits = wait_for_sync, .refused = tell_refused}};
+        .events = {.context = command, .waits = wait_for_sync, .refused = report_refused}};
     return sync_create(tables, &options, &command->sync) < 0 ? verb_complain_memory() : 0;
 }
 

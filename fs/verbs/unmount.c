@@ -46,7 +46,7 @@ struct end {    /* of the daemon */
 };
 
 /* What was not stored would not be known either. A mount that is read-only has stored nothing. */
-static int tell_unknown(const struct end *end)
+static int report_unknown(const struct end *end)
 {
     if (end->is_read_only)
         return 0;
@@ -55,12 +55,12 @@ static int tell_unknown(const struct end *end)
 }
 
 /* Prints the report of the daemon, which has ended. An exit code. */
-static int tell_end(const struct end *end)
+static int report_end(const struct end *end)
 {
     char message[EXIT_REPORT_MAX_BYTES];
     int code = end->report < 0 ? end->report : exit_report_read(end->report, 0, message);
     if (code < 0)
-        return tell_unknown(end);
+        return report_unknown(end);
     if (code > 0)
         say("tablefuse: unmounted, but %s\n", message);
     return code;
@@ -76,21 +76,21 @@ static int await_daemon(const struct end *end, const struct patience *patience)
     } while (n < 0 && errno == EINTR);
     (void)close(end->pidfd);
     if (n > 0)
-        return tell_end(end);
+        return report_end(end);
     say("tablefuse: unmounted, but the process of the mount has not ended within %g s\n",
         limit_sec(patience));
     return EXIT_MOUNTING;
 }
 
 /* The mount was not the last one of its process, which does not end. */
-static int tell_others(void)
+static int report_others(void)
 {
     say("tablefuse: unmounted; the process of the mount goes on for others: a bind "
         "mount, or another mount namespace\n");
     return 0;
 }
 
-static int tell_elsewhere(void)
+static int report_elsewhere(void)
 {
     say("tablefuse: unmounted; the process of the mount runs in another PID namespace: "
         "its end was not waited for, and its log tells what could not be stored\n");
@@ -155,10 +155,10 @@ static int unmount_and_await(const char *directory, struct mountpoint *place,
     if (r < 0)
         return refuse(directory, r);
     if (mountpoint_exists(place->device))
-        return tell_others();
+        return report_others();
     if (daemon->process == MOUNTPOINT_DAEMON_ELSEWHERE)
-        return tell_elsewhere();
-    return end.pidfd < 0 ? tell_unknown(&end) : await_daemon(&end, patience);
+        return report_elsewhere();
+    return end.pidfd < 0 ? report_unknown(&end) : await_daemon(&end, patience);
 }
 
 /* Nothing is waited for: after a lazy unmount the daemon ends with its last user; a dead mount has
@@ -188,7 +188,7 @@ static int unmount_directory(const char *directory, bool is_lazy, const struct p
         return code;
     if (is_lazy)
         return unmount_only(directory, &place, true);
-    int state = mountpoint_ask(&place, remaining_ms(patience), &daemon);
+    int state = mountpoint_query(&place, remaining_ms(patience), &daemon);
     if (state < 0)
         return refuse(directory, state);
     if (state == MOUNTPOINT_SILENT)

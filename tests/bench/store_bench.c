@@ -205,12 +205,12 @@ static void advance(struct queue *queue, struct scan *scan)
 {
     struct scan_request request;
     struct answer answer;
-    if (!scan_ask(scan, 1, &request))
+    if (!scan_next_request(scan, 1, &request))
         fail("the scan waits and asks nothing");
     struct query query = {
         .table = queue->table, .range = request.range, .after = request.after, .top = request.top};
     ask(queue->store, &query, &answer);
-    if (scan_tell(scan, request.id, &answer) < 0)
+    if (scan_add_answer(scan, request.id, &answer) < 0)
         fail("out of memory");
     for (;;) {
         struct scan *other;

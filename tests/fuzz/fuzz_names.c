@@ -58,7 +58,7 @@ static void check_range(const struct place *parent, const struct place *child)
     if (child->kind != PLACE_DIRECTORY)
         return;
     struct range outer = place_directory(parent).range, inner = place_directory(child).range;
-    INVARIANT(!range_is_empty(inner) && range_is_askable(inner));
+    INVARIANT(!range_is_empty(inner) && range_is_expressible(inner));
     if (parent->directory_kind != DIRECTORY_TABLES)
         INVARIANT(bytes_compare(outer.lo, inner.lo) <= 0 && bytes_compare(inner.hi, outer.hi) <= 0);
 }

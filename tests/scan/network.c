@@ -195,7 +195,7 @@ static int ask_store(struct network *self, const struct scan_request *request, s
                           .keys_only = request->keys_only};
     bool is_of_keys = self->options->is_of_keys || request->is_of_names;
     struct call call = {.deadline_ms = INT64_MAX};
-    if (!range_is_askable(request->range) || range_is_empty(request->range))
+    if (!range_is_expressible(request->range) || range_is_empty(request->range))
         return -EINVAL;
     if (!query.filter && !request->after &&
         random_percent(&self->seed, self->options->larger_percent))
@@ -263,8 +263,8 @@ static int answer(struct network *self, const struct scan_request *request)
     self->figures.answered_rows += rows;
     r = hold_page(self, answer.page);
     if (r == 0)
-        r = scan_tell(self->scan, request->id, &answer);
-    answer_finish(&answer); /* scan_tell has emptied it */
+        r = scan_add_answer(self->scan, request->id, &answer);
+    answer_finish(&answer); /* scan_add_answer has emptied it */
     return r;
 }
 
@@ -311,7 +311,7 @@ static void send_all(struct network *self)
 {
     struct scan_request request;
     size_t slots = MIN((size_t)self->options->slots, SLOTS_MAX);
-    while (self->out < slots && scan_ask(self->scan, (int)(slots - self->out), &request)) {
+    while (self->out < slots && scan_next_request(self->scan, (int)(slots - self->out), &request)) {
         if (request.is_speculative &&
             random_percent(&self->seed, self->options->speculation_percent)) {
             self->figures.given_back++;

@@ -51,7 +51,7 @@ bool network_matches(const struct network_options *options, struct bytes positio
 
 /* `rows` is sorted. 0 with the figures; -EDEADLK: the engine waits and has nothing to ask;
  * -ELOOP: it has asked more often than `rows` can explain; -EPROTO: scan_waiting is wrong; else
- * what the seam or scan_tell said. */
+ * what the seam or scan_add_answer said. */
 int network_run(const struct network_options *options, struct rows *rows, struct scan *scan,
                 struct network_figures *ret);
 

@@ -205,7 +205,7 @@ static int end_round(struct published_scan *self)
     return r;
 }
 
-static int tell_prefix(struct published_scan *self, const struct answer *answer)
+static int report_prefix(struct published_scan *self, const struct answer *answer)
 {
     int wanted = self->rounds == 0 ? self->options.segments_first : self->options.segments_later;
     size_t rows = page_rows(answer->page);
@@ -220,7 +220,7 @@ static int tell_prefix(struct published_scan *self, const struct answer *answer)
     return self->next ? end_round(self) : end_step(self);
 }
 
-static int tell_partition(struct published_scan *self, const struct answer *answer)
+static int report_partition(struct published_scan *self, const struct answer *answer)
 {
     int r = 0;
     if (page_rows(answer->page) > 0)
@@ -235,8 +235,8 @@ static int published_tell(struct scan *scan, uint64_t id, struct answer *answer)
     self->is_asked = false;
     continuation_destroy(TAKE_PTR(self->next));
     self->next = TAKE_PTR(answer->next);
-    int r = self->current.kind == STEP_PREFIX ? tell_prefix(self, answer)
-                                              : tell_partition(self, answer);
+    int r = self->current.kind == STEP_PREFIX ? report_prefix(self, answer)
+                                              : report_partition(self, answer);
     answer_finish(answer);
     return r;
 }

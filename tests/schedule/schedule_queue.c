@@ -240,7 +240,7 @@ static void drain(void)
         check_refused(&call);
         return;
     }
-    if (pending_tell(test.pending, TELL_ALL, table, range, &call) > 0)
+    if (pending_report(test.pending, REPORT_ALL, table, range, &call) > 0)
         SCHEDULE_CHECK(call.failure.error == -EACCES && test.failed > 0);
     for (size_t row = 0; row < ROWS; row++)
         SCHEDULE_CHECK(!range_holds(range, positions[row]) || test.rows[row].ended >= before[row]);

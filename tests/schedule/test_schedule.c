@@ -130,7 +130,7 @@ static void time_passes_when_all_wait(void **state)
 struct waiting {
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    bool is_told, tells, is_late, waits_for_ever;
+    bool is_reported, tells, is_late, waits_for_ever;
 };
 
 static void *wait_to_be_told(void *context)
@@ -138,7 +138,7 @@ static void *wait_to_be_told(void *context)
     struct waiting *waiting = context;
     struct timespec until = {.tv_sec = now_ms() / 1000 + 3600};
     (void)pthread_mutex_lock(&waiting->lock);
-    while (!waiting->is_told && !waiting->is_late) {
+    while (!waiting->is_reported && !waiting->is_late) {
         if (waiting->waits_for_ever)
             (void)pthread_cond_wait(&waiting->changed, &waiting->lock);
         else
@@ -156,7 +156,7 @@ static void wait_and_tell(void *context)
     SCHEDULE_CHECK(pthread_create(&thread, NULL, wait_to_be_told, waiting) == 0);
     schedule_step();
     (void)pthread_mutex_lock(&waiting->lock);
-    waiting->is_told = waiting->tells;
+    waiting->is_reported = waiting->tells;
     (void)pthread_mutex_unlock(&waiting->lock);
     if (waiting->tells)
         (void)pthread_cond_signal(&waiting->changed);

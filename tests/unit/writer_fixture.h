@@ -121,7 +121,7 @@ static inline void sink_give_up(void *context, struct caller *caller,
     sink->given_up++;
     sink->given_up_error = loss->error;
     sink->is_new_given_up = loss->is_new;
-    sink->is_told_given_up = loss->is_told;
+    sink->is_told_given_up = loss->is_reported;
     copy_text(sink->lost, sizeof(sink->lost), loss->text);
     (void)snprintf(sink->reason, sizeof(sink->reason), "%s", caller->call.failure.message);
 }

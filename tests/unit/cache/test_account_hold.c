@@ -10,7 +10,7 @@ static void pass(struct setup *setup, int64_t ms)
     struct monitor *monitor = &setup->account->write.pending->monitor;
     setup->now_ms += ms;
     monitor_enter(monitor);
-    monitor_tell(monitor);
+    monitor_notify(monitor);
     monitor_leave(monitor);
 }
 

@@ -275,10 +275,10 @@ static void a_walk_that_fails_goes_on(void **state)
         struct listing *whole = open_listing(&setup, &level_of_all);
         (void)listing_next(whole, caller_of(&setup), 0, true, true, &entry);
         for (int n = 0; n < 200;) {
-            bool is_told = list_and_heal(&setup, n, &rows) < 0;
-            failures += is_told;
+            bool is_reported = list_and_heal(&setup, n, &rows) < 0;
+            failures += is_reported;
             listed += rows;
-            n += !is_told;
+            n += !is_reported;
         }
         listing_close(whole);
         assert_int_equal(listed, 200 * 50);

@@ -181,8 +181,8 @@ static inline int known_at(struct fetching *fetching, struct bytes position, str
                            struct buffer *ret)
 {
     struct question question = {"t", {position, B(POSITION_END)}, since, false};
-    int64_t asked_ms;
-    return fetching_known(fetching, &question, ret, &asked_ms);
+    int64_t requested_ms;
+    return fetching_known(fetching, &question, ret, &requested_ms);
 }
 
 /* Rows are in the cache before the consumer has them. */

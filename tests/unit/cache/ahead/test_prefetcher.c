@@ -470,13 +470,13 @@ static void the_oldest_answer_is_told(void **state)
     fetching_add_rows(&setup.fetching, "p", 5000);
     int64_t began_ms = setup.fetching.now_ms;
     struct prefetcher *prefetcher = open_rows(&setup);
-    assert_int_equal(prefetcher_asked_ms(prefetcher), began_ms);
+    assert_int_equal(prefetcher_requested_ms(prefetcher), began_ms);
     setup.fetching.now_ms += 100;
-    assert_int_equal(prefetcher_asked_ms(prefetcher), began_ms + 100); /* nothing was asked */
+    assert_int_equal(prefetcher_requested_ms(prefetcher), began_ms + 100); /* nothing was asked */
     take(&setup, prefetcher);
     setup.fetching.now_ms += 100;
     assert_int_equal(take_all_rows(&setup, prefetcher), 4000);
-    assert_int_equal(prefetcher_asked_ms(prefetcher), began_ms + 100);
+    assert_int_equal(prefetcher_requested_ms(prefetcher), began_ms + 100);
     prefetcher_leave(prefetcher);
     prefetching_tear_down(&setup);
 }

@@ -77,7 +77,7 @@ static inline int look_until(int64_t deadline_ms)
 {
     const struct table_drop_source source = {setup.parts.read_ahead, setup.parts.pending,
                                              setup.parts.read.clock};
-    int r = table_drop_look(&source, &setup.caller, setup.table, deadline_ms);
+    int r = table_drop_compare(&source, &setup.caller, setup.table, deadline_ms);
     assert_int_equal(setup.caller.call.failure.error, MIN(r, 0));
     return r;
 }

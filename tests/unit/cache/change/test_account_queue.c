@@ -328,9 +328,9 @@ static void a_removed_directory_tells_no_lost_text(void **state)
         assert_int_equal(
             remove_directory(&setup, removes_table ? PATH_OF(*PARTITIONS_OF("t")) : PATH), 0);
         assert_lost("write t p/00000 ESTALE;");
-        assert_int_equal(account_untold_failures(setup.account), 1);
+        assert_int_equal(account_unreported_failures(setup.account), 1);
         assert_int_equal(sync_all(&setup), -ESTALE);
-        assert_int_equal(account_untold_failures(setup.account), 0);
+        assert_int_equal(account_unreported_failures(setup.account), 0);
         tear_down_queue(&setup);
     }
 }
@@ -372,7 +372,7 @@ static void what_is_left_at_the_end_is_told(void **state)
     account_abandon_changes(setup.account);
     assert_lost(
         "unlink t p/00001 ETIMEDOUT;unlink t p/00002 ETIMEDOUT;unlink t p/00003 ETIMEDOUT;");
-    assert_int_equal(account_untold_failures(setup.account), 0);
+    assert_int_equal(account_unreported_failures(setup.account), 0);
     assert_int_equal(account_end_changes(setup.account, setup.now_ms), 0);
     tear_down_queue(&setup);
 }
@@ -387,12 +387,12 @@ static void what_fails_at_the_end_is_not_told_before(void **state)
     begin_rm(&setup, 4);
     another_stores(&setup, P_ROW("00002"), "younger");
     unlink_rows(&setup, 4);
-    assert_int_equal(account_untold_failures(setup.account), 0);
+    assert_int_equal(account_unreported_failures(setup.account), 0);
     assert_int_equal(account_end_changes(setup.account, setup.now_ms + PATIENCE_MS), 0);
-    assert_int_equal(account_untold_failures(setup.account), 1);
+    assert_int_equal(account_unreported_failures(setup.account), 1);
     assert_lost("unlink t p/00002 ESTALE;");
     assert_int_equal(sync_all(&setup), -ESTALE);
-    assert_int_equal(account_untold_failures(setup.account), 0);
+    assert_int_equal(account_unreported_failures(setup.account), 0);
     tear_down_queue(&setup);
 }
 

@@ -42,9 +42,9 @@ static inline void assert_known(struct fetching *fetching, const char *table, st
 {
     struct question question = {table, range, fetching_since_ttl(fetching), keys_suffice};
     struct buffer position;
-    int64_t asked_ms;
+    int64_t requested_ms;
     buffer_init(&position, 1000);
-    assert_int_equal(fetching_known(fetching, &question, &position, &asked_ms), known);
+    assert_int_equal(fetching_known(fetching, &question, &position, &requested_ms), known);
     buffer_finish(&position);
 }
 

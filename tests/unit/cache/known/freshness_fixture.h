@@ -84,14 +84,15 @@ static inline int64_t since(struct setup *setup, uint64_t process, const char *t
                             struct bytes position, int64_t now_ms)
 {
     setup->now_ms = now_ms;
-    return freshness_ask(setup->freshness, process, table, position, &(struct served){0}).asked_ms;
+    return freshness_oldest(setup->freshness, process, table, position, &(struct served){0})
+        .requested_ms;
 }
 
 /* The same for a listing that GREP begins. */
 static inline int64_t listing_since(struct setup *setup, struct directory directory, int64_t now_ms)
 {
     setup->now_ms = now_ms;
-    return freshness_begin_listing(setup->freshness, GREP, &directory).asked_ms;
+    return freshness_begin_listing(setup->freshness, GREP, &directory).requested_ms;
 }
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)

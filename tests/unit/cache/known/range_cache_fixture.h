@@ -39,7 +39,7 @@ static inline void put_change(struct range_cache *cache, const char *lo, const c
 {
     _cleanup_(page_unrefp) struct page *page = page_of(lo, hi, rows, text);
     _Atomic uint64_t orders = order - 1;
-    assert_int_equal(range_cache_put_change(cache, "t", page, &orders, at(order).asked_ms), 0);
+    assert_int_equal(range_cache_put_change(cache, "t", page, &orders, at(order).requested_ms), 0);
     assert_cache_is_sound(cache);
 }
 
@@ -59,11 +59,11 @@ static inline void assert_answer(struct range_cache *cache, const struct questio
                                  const char *expected)
 {
     struct run run = {0};
-    int64_t asked_ms = -1;
+    int64_t requested_ms = -1;
     struct buffer until, line;
     buffer_init(&until, 4096);
     buffer_init(&line, 4096);
-    int known = range_cache_next(cache, question, &run, &asked_ms, &until);
+    int known = range_cache_next(cache, question, &run, &requested_ms, &until);
     append_rows(&line, &run);
     if (known == KNOWN_EMPTY)
         (void)buffer_append_string(&line, "none ");
@@ -72,7 +72,7 @@ static inline void assert_answer(struct range_cache *cache, const struct questio
                                    until.data ? until.data : "");
     else
         assert_int_equal(until.size, 0);
-    (void)buffer_append_format(&line, "@%d", (int)asked_ms);
+    (void)buffer_append_format(&line, "@%d", (int)requested_ms);
     assert_string_equal(buffer_string(&line), expected);
     assert_cache_is_sound(cache);
     run_finish(&run);

@@ -7,11 +7,11 @@ static int64_t asked_ms_at(struct fetching *fetching, struct bytes lo)
 {
     struct question question = {"t", {lo, B("p\x01")}, stamp_since(0), false};
     struct buffer position;
-    int64_t asked_ms = -1;
+    int64_t requested_ms = -1;
     buffer_init(&position, 1000);
-    assert_int_equal(fetching_known(fetching, &question, &position, &asked_ms), KNOWN_ROWS);
+    assert_int_equal(fetching_known(fetching, &question, &position, &requested_ms), KNOWN_ROWS);
     buffer_finish(&position);
-    return asked_ms;
+    return requested_ms;
 }
 
 static void a_page_is_asked_for_once_and_kept(void **state)

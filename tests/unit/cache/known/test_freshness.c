@@ -163,12 +163,12 @@ static void a_listing_is_never_older_than_30_s(void **state)
 {
     struct setup *setup = *state;
     setup->now_ms = 20000;
-    assert_int_equal(freshness_of_listing(setup->freshness, stamp_since(4000)).asked_ms, 4000);
+    assert_int_equal(freshness_of_listing(setup->freshness, stamp_since(4000)).requested_ms, 4000);
     setup->now_ms = 40000;
-    assert_int_equal(freshness_of_listing(setup->freshness, stamp_since(4000)).asked_ms, 10000);
+    assert_int_equal(freshness_of_listing(setup->freshness, stamp_since(4000)).requested_ms, 10000);
     struct setup *slow = new_setup(50000);
     slow->now_ms = 90000;
-    assert_int_equal(freshness_of_listing(slow->freshness, stamp_since(4000)).asked_ms, 40000);
+    assert_int_equal(freshness_of_listing(slow->freshness, stamp_since(4000)).requested_ms, 40000);
     destroy_setup(slow);
 }
 
@@ -190,9 +190,9 @@ static void the_kernel_keeps_an_answer_for_the_rest_of_ttl(void **state)
 static void a_slow_answer_counts_from_half_a_ttl_before_it_came(void **state)
 {
     (void)state;
-    assert_int_equal(freshness_asked_ms(5000, 5500, 1000), 5000);
-    assert_int_equal(freshness_asked_ms(5000, 9000, 1000), 8500);
-    assert_int_equal(freshness_asked_ms(5000, 9000, 0), 9000);
+    assert_int_equal(freshness_requested_ms(5000, 5500, 1000), 5000);
+    assert_int_equal(freshness_requested_ms(5000, 9000, 1000), 8500);
+    assert_int_equal(freshness_requested_ms(5000, 9000, 0), 9000);
 }
 
 /* --- which directory is left */
@@ -317,7 +317,8 @@ static void *work(void *context)
         struct directory directory = i % 3 ? PARTITION("p") : PARTITION("q");
         (void)freshness_listed(freshness, process, &directory, stamp_since(4000), &left);
         struct served served;
-        int64_t since_ms = freshness_ask(freshness, process, "t", B("p\0a"), &served).asked_ms;
+        int64_t since_ms =
+            freshness_oldest(freshness, process, "t", B("p\0a"), &served).requested_ms;
         assert_true(since_ms == 4000 || since_ms == 19000);
         (void)freshness_traverses(freshness, process, "t", directory.range, &left);
     }

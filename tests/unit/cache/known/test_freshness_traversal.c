@@ -132,18 +132,18 @@ static void a_listing_that_decides_is_told(void **state)
     struct served served;
     setup->orders = 7;
     setup->now_ms = 5000;
-    struct stamp stamp = freshness_ask(setup->freshness, GREP, "t", B("p\0r"), &served);
+    struct stamp stamp = freshness_oldest(setup->freshness, GREP, "t", B("p\0r"), &served);
     assert_false(served.is_served);
     assert_int_equal(stamp.order, 8);
     lists(setup, GREP, TABLE("t"), 5000, 5000);
-    stamp = freshness_ask(setup->freshness, GREP, "t", B("p\0s"), &served);
+    stamp = freshness_oldest(setup->freshness, GREP, "t", B("p\0s"), &served);
     assert_true(served.is_served);
-    assert_int_equal(stamp.asked_ms, 5000);
+    assert_int_equal(stamp.requested_ms, 5000);
     assert_int_equal(stamp.order, 0);
     stamp = freshness_begin_listing(setup->freshness, GREP, &PARTITION("p"));
     assert_int_equal(stamp.order, 0);
     stamp = freshness_begin_listing(setup->freshness, SHELL, &PARTITION("p"));
-    assert_int_equal(stamp.asked_ms, 5000);
+    assert_int_equal(stamp.requested_ms, 5000);
     assert_int_equal(stamp.order, 8);
     destroy_setup(setup);
 }
@@ -154,7 +154,7 @@ static void assert_asked_to(struct setup *setup, uint64_t process, struct direct
     struct buffer position;
     buffer_init(&position, 100);
     (void)buffer_append_string(&position, "another");
-    assert_int_equal(freshness_asked_to(setup->freshness, process, &directory, &position), 0);
+    assert_int_equal(freshness_read_to(setup->freshness, process, &directory, &position), 0);
     assert_bytes(buffer_bytes(&position), expected);
     buffer_finish(&position);
 }

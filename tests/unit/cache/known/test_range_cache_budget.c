@@ -28,10 +28,10 @@ static bool is_known(struct range_cache *cache, int number, struct run *ret)
     (void)snprintf(lo, sizeof(lo), "%03d", number);
     (void)snprintf(hi, sizeof(hi), "%03d", number + 1);
     struct question question = ask(lo, hi);
-    int64_t asked_ms;
+    int64_t requested_ms;
     struct buffer until;
     buffer_init(&until, 100);
-    int known = range_cache_next(cache, &question, ret, &asked_ms, &until);
+    int known = range_cache_next(cache, &question, ret, &requested_ms, &until);
     buffer_finish(&until);
     return known == KNOWN_ROWS;
 }

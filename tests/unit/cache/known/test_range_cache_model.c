@@ -184,32 +184,32 @@ static const struct model_page *answer_at(const struct model *model, int positio
 /* The youngest page at the position that tells that no row is there; NULL: none. What was read
  * counts as 1 ms older. */
 static const struct model_page *absent_at(const struct model *model, int position,
-                                          int64_t *asked_ms)
+                                          int64_t *requested_ms)
 {
     const struct model_page *page = youngest(model, position, false);
     if (!page || !stands(model, page, position))
         page = youngest(model, position, true);
     if (!page || page->has_row[position])
         return NULL;
-    *asked_ms = MIN(*asked_ms, page->stamp.asked_ms - !page->is_gone);
+    *requested_ms = MIN(*requested_ms, page->stamp.requested_ms - !page->is_gone);
     return page;
 }
 
-static bool is_absent(const struct model *model, int begin, int end, int64_t *asked_ms)
+static bool is_absent(const struct model *model, int begin, int end, int64_t *requested_ms)
 {
-    int64_t oldest_ms = *asked_ms;
+    int64_t oldest_ms = *requested_ms;
     for (int i = begin; i < end; i++)
         if (!absent_at(model, i, &oldest_ms))
             return false;
-    *asked_ms = oldest_ms;
+    *requested_ms = oldest_ms;
     return true;
 }
 
 /* From `end`, which is next to the run, in steps of 1 or -1: over absent rows to the next gone page
  * and over that. Its last position, or the one before `end`. */
-static int join(const struct model *model, int end, int step, int64_t *asked_ms)
+static int join(const struct model *model, int end, int step, int64_t *requested_ms)
 {
-    int64_t oldest_ms = *asked_ms;
+    int64_t oldest_ms = *requested_ms;
     const struct model_page *page = NULL;
     int i = end;
     while (i >= 0 && i < POSITIONS && (page = absent_at(model, i, &oldest_ms)) && !page->is_gone)
@@ -219,7 +219,7 @@ static int join(const struct model *model, int end, int step, int64_t *asked_ms)
     int64_t ignored = INT64_MAX;
     while (i >= 0 && i < POSITIONS && absent_at(model, i, &ignored) == page)
         i += step;
-    *asked_ms = oldest_ms;
+    *requested_ms = oldest_ms;
     return i - step;
 }
 
@@ -227,16 +227,17 @@ static int join(const struct model *model, int end, int step, int64_t *asked_ms)
 static void add_gone(struct model *model, const int *rows, size_t count, struct stamp stamp)
 {
     for (size_t taken; count > 0; rows += taken, count -= taken) {
-        struct model_page made = {.stamp = stamp, .is_gone = true, .answered_ms = stamp.asked_ms};
-        int64_t *asked_ms = &made.stamp.asked_ms;
+        struct model_page made = {
+            .stamp = stamp, .is_gone = true, .answered_ms = stamp.requested_ms};
+        int64_t *requested_ms = &made.stamp.requested_ms;
         made.is_change[rows[0]] = true;
         for (taken = 1; taken < count; taken++) {
-            if (!is_absent(model, rows[taken - 1] + 1, rows[taken], asked_ms))
+            if (!is_absent(model, rows[taken - 1] + 1, rows[taken], requested_ms))
                 break;
             made.is_change[rows[taken]] = true;
         }
-        made.begin = join(model, rows[0] - 1, -1, asked_ms);
-        made.end = join(model, rows[taken - 1] + 1, 1, asked_ms) + 1;
+        made.begin = join(model, rows[0] - 1, -1, requested_ms);
+        made.end = join(model, rows[taken - 1] + 1, 1, requested_ms) + 1;
         model->pages[model->count++] = made;
     }
 }
@@ -252,11 +253,11 @@ struct told { /* its answer */
     int at; /* where the first row is, or where it is not known any more; else the end */
     int rows[POSITIONS], count;
     uint64_t order; /* of the rows' page */
-    int64_t asked_ms;
+    int64_t requested_ms;
 };
 
-static void tell_rows(const struct model *model, const struct asked *asked,
-                      const struct model_page *page, struct told *ret)
+static void report_rows(const struct model *model, const struct asked *asked,
+                        const struct model_page *page, struct told *ret)
 {
     ret->known = KNOWN_ROWS;
     ret->order = page->stamp.order;
@@ -269,20 +270,21 @@ static void tell_rows(const struct model *model, const struct asked *asked,
 static void ask_model(const struct model *model, const struct asked *asked, struct told *ret)
 {
     const struct model_page *page = NULL;
-    *ret = (struct told){.known = KNOWN_EMPTY, .asked_ms = -1};
+    *ret = (struct told){.known = KNOWN_EMPTY, .requested_ms = -1};
     for (ret->at = asked->begin; ret->at < asked->end; ret->at++) {
         bool wants_text = page && page->has_row[ret->at] && !asked->keys_suffice;
         if (!page || !stands(model, page, ret->at) || (wants_text && page->is_keys_only))
             page = answer_at(model, ret->at, asked->since);
         if (page)
-            ret->asked_ms =
-                ret->asked_ms < 0 ? page->stamp.asked_ms : MIN(ret->asked_ms, page->stamp.asked_ms);
+            ret->requested_ms = ret->requested_ms < 0
+                                    ? page->stamp.requested_ms
+                                    : MIN(ret->requested_ms, page->stamp.requested_ms);
         if (!page || (page->has_row[ret->at] && page->is_keys_only && !asked->keys_suffice)) {
             ret->known = KNOWN_NOT;
             return;
         }
         if (page->has_row[ret->at]) {
-            tell_rows(model, asked, page, ret);
+            report_rows(model, asked, page, ret);
             return;
         }
     }
@@ -308,8 +310,8 @@ static void ask_cache(struct world *world, size_t table, const struct asked *ask
                                 .since = asked->since,
                                 .keys_suffice = asked->keys_suffice};
     struct run run = {0};
-    *ret = (struct told){.at = asked->end, .asked_ms = -1};
-    ret->known = range_cache_next(world->cache, &question, &run, &ret->asked_ms, &world->until);
+    *ret = (struct told){.at = asked->end, .requested_ms = -1};
+    ret->known = range_cache_next(world->cache, &question, &run, &ret->requested_ms, &world->until);
     if (ret->known == KNOWN_ROWS) {
         read_run(&run, ret);
         struct run *held = &world->held[chance(world, ARRAY_SIZE(world->held))];
@@ -325,7 +327,7 @@ static struct asked make_question(struct world *world)
     struct asked asked = {.begin = chance(world, POSITIONS), .keys_suffice = chance(world, 2)};
     asked.end = asked.begin + chance(world, POSITIONS - asked.begin + 1);
     if (chance(world, 2))
-        asked.since.asked_ms = world->now_ms - chance(world, 60);
+        asked.since.requested_ms = world->now_ms - chance(world, 60);
     if (chance(world, 4) == 0)
         asked.since.order = (uint64_t)MAX(0, (int)world->orders - chance(world, 40));
     return asked;
@@ -335,7 +337,7 @@ static void assert_same(const struct told *told, const struct told *expected)
 {
     assert_int_equal(told->known, expected->known);
     assert_int_equal(told->at, expected->at);
-    assert_int_equal(told->asked_ms, expected->asked_ms);
+    assert_int_equal(told->requested_ms, expected->requested_ms);
     assert_int_equal(told->order, expected->order);
     assert_int_equal(told->count, expected->count);
     assert_memory_equal(told->rows, expected->rows, sizeof(told->rows));
@@ -356,7 +358,7 @@ static bool may_rest_on_gone(const struct model *model, const struct asked *aske
 static int64_t asked_ms_at(const struct model_page *page, int position)
 {
     bool is_deleted = page->is_gone && page->is_change[position];
-    return is_deleted ? page->answered_ms : page->stamp.asked_ms;
+    return is_deleted ? page->answered_ms : page->stamp.requested_ms;
 }
 
 static uint64_t youngest_change(const struct model *model, int position)
@@ -378,7 +380,7 @@ static bool is_said(const struct model *model, const struct asked *asked, int po
     for (const struct model_page *page = model->pages; page < model->pages + model->count; page++)
         if (page->begin <= position && position < page->end && page->has_row[position] == has_row &&
             (order == 0 || page->stamp.order == order) && page->stamp.order >= change &&
-            asked_ms_at(page, position) >= asked->since.asked_ms &&
+            asked_ms_at(page, position) >= asked->since.requested_ms &&
             (is_of_gone ||
              (page->stamp.order > model->dropped && page->stamp.order >= asked->since.order)))
             return true;
@@ -444,7 +446,7 @@ static void put_step(struct world *world, enum mode mode)
     _cleanup_(page_unrefp) struct page *page = make_page(world, made);
     begin_failures(world, mode);
     int r = is_change ? range_cache_put_change(world->cache, table_of(table), page, &world->orders,
-                                               made->stamp.asked_ms)
+                                               made->stamp.requested_ms)
                       : range_cache_put(world->cache, table_of(table), page, made->stamp);
     end_failures(r, mode);
     assert_true(!is_change || world->orders == made->stamp.order);
@@ -467,7 +469,7 @@ static void gone_step(struct world *world, enum mode mode)
     add_gone(&world->models[table], rows, count, stamp);
     begin_failures(world, mode);
     int r = range_cache_put_gone(world->cache, table_of(table), positions, count, &world->orders,
-                                 stamp.asked_ms);
+                                 stamp.requested_ms);
     end_failures(r, mode);
     assert_int_equal(world->orders, stamp.order);
     for (size_t i = 0; i < count; i++)

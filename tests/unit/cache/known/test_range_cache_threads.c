@@ -50,10 +50,11 @@ static int known_text(struct shared *shared, int row, bool keys_suffice)
     struct question question = {
         .table = "t", .range = {{&lo, 1}, {&hi, 1}}, .keys_suffice = keys_suffice};
     struct run run = {0};
-    int64_t asked_ms;
+    int64_t requested_ms;
     struct buffer until;
     buffer_init(&until, 100);
-    int text = UNKNOWN, known = range_cache_next(shared->cache, &question, &run, &asked_ms, &until);
+    int text = UNKNOWN,
+        known = range_cache_next(shared->cache, &question, &run, &requested_ms, &until);
     uint64_t value = 0;
     if (known == KNOWN_EMPTY)
         text = ABSENT;

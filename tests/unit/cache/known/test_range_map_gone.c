@@ -21,14 +21,14 @@ static int put_gone_rows(struct fixture *f, const char *rows, int64_t answered_m
 
 static void gone(struct fixture *f, const char *rows, uint64_t order)
 {
-    assert_int_equal(put_gone_rows(f, rows, at(order).asked_ms, order), 0);
+    assert_int_equal(put_gone_rows(f, rows, at(order).requested_ms, order), 0);
 }
 
 static int64_t asked_ms_at(struct fixture *f, const char *position)
 {
     struct piece *piece = range_map_youngest(&f->map, bytes_of(position));
     assert_non_null(piece);
-    return piece->page->stamp.asked_ms;
+    return piece->page->stamp.requested_ms;
 }
 
 static void deleted_rows_are_one_range_where_no_other_is_between(void **state)

@@ -21,10 +21,10 @@ static void tear_down(struct setup *setup)
     failure_log_destroy(setup->failures);
 }
 
-static void note(struct setup *setup, const char *name, bool has_prefixes, int64_t asked_ms)
+static void note(struct setup *setup, const char *name, bool has_prefixes, int64_t requested_ms)
 {
     struct caller caller = {.call = {.command = "ls"}};
-    forms_note(setup->forms, &caller, name, has_prefixes, asked_ms);
+    forms_note(setup->forms, &caller, name, has_prefixes, requested_ms);
 }
 
 /* The number of notes; the last is of this table, and says this. */

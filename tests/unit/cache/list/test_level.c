@@ -124,19 +124,19 @@ static void it_tells_what_its_names_show(void **state)
     set_up(&setup);
     parts_add(&setup.parts, "a1 a2 a3 b1 c", 3);
     assert_names(&setup, "a+ b1 c ");
-    assert_int_equal(level_told(setup.level, B("b1"), false), LEVEL_TOLD);
-    assert_int_equal(level_told(setup.level, B("b"), false), LEVEL_TOLD_NOT);
-    assert_int_equal(level_told(setup.level, B("b2"), false), LEVEL_TOLD_NOT);
-    assert_int_equal(level_told(setup.level, B(""), false), LEVEL_TOLD_NOT);
-    assert_int_equal(level_told(setup.level, B("d"), false), LEVEL_TOLD_NOT);
-    assert_int_equal(level_told(setup.level, B("a1"), false), LEVEL_TOLD_AROUND);
-    assert_int_equal(level_told(setup.level, B("a"), false), LEVEL_TOLD_AROUND);
-    assert_int_equal(level_told(setup.level, B("a"), true), LEVEL_TOLD);
-    assert_int_equal(level_told(setup.level, B("b"), true), LEVEL_TOLD);
-    assert_int_equal(level_told(setup.level, B("b1"), true), LEVEL_TOLD);
-    assert_int_equal(level_told(setup.level, B("b10"), true), LEVEL_TOLD_NOT);
-    assert_int_equal(level_told(setup.level, B("a11"), true), LEVEL_TOLD_AROUND);
-    assert_int_equal(level_told(setup.level, B("d"), true), LEVEL_TOLD_NOT);
+    assert_int_equal(level_shows(setup.level, B("b1"), false), LEVEL_SHOWS_NAME);
+    assert_int_equal(level_shows(setup.level, B("b"), false), LEVEL_SHOWS_NOTHING);
+    assert_int_equal(level_shows(setup.level, B("b2"), false), LEVEL_SHOWS_NOTHING);
+    assert_int_equal(level_shows(setup.level, B(""), false), LEVEL_SHOWS_NOTHING);
+    assert_int_equal(level_shows(setup.level, B("d"), false), LEVEL_SHOWS_NOTHING);
+    assert_int_equal(level_shows(setup.level, B("a1"), false), LEVEL_SHOWS_PREFIX);
+    assert_int_equal(level_shows(setup.level, B("a"), false), LEVEL_SHOWS_PREFIX);
+    assert_int_equal(level_shows(setup.level, B("a"), true), LEVEL_SHOWS_NAME);
+    assert_int_equal(level_shows(setup.level, B("b"), true), LEVEL_SHOWS_NAME);
+    assert_int_equal(level_shows(setup.level, B("b1"), true), LEVEL_SHOWS_NAME);
+    assert_int_equal(level_shows(setup.level, B("b10"), true), LEVEL_SHOWS_NOTHING);
+    assert_int_equal(level_shows(setup.level, B("a11"), true), LEVEL_SHOWS_PREFIX);
+    assert_int_equal(level_shows(setup.level, B("d"), true), LEVEL_SHOWS_NOTHING);
     tear_down(&setup);
 }
 
@@ -183,7 +183,7 @@ static void names_are_kept(void **state)
     assert_names(&setup, "a+ b1 c ");
     assert_name(&setup, 0, "a+ ");
     assert_int_equal(parts_asked(&setup.parts), asked);
-    assert_int_equal(level_asked_ms(setup.level), 100000);
+    assert_int_equal(level_requested_ms(setup.level), 100000);
     tear_down(&setup);
 }
 

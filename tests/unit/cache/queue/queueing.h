@@ -225,7 +225,7 @@ static inline int drain_and_tell(struct pending *pending, const char *table, str
                                  int64_t patience_ms, struct call *call)
 {
     int r = pending_drain(pending, table, range, patience_ms, call);
-    return r == 0 ? pending_tell(pending, TELL_ALL, table, range, call) : r;
+    return r == 0 ? pending_report(pending, REPORT_ALL, table, range, call) : r;
 }
 
 static inline void *run_other(void *context)

@@ -372,8 +372,8 @@ static void assert_table(struct setup *setup, int expected)
     struct question question = {
         NULL, {B("new"), B("new\x01")}, fetching_since_ttl(&setup->fetching), false};
     struct run run = {0};
-    int64_t asked_ms;
-    int known = range_cache_next(setup->fetching.cache, &question, &run, &asked_ms, NULL);
+    int64_t requested_ms;
+    int known = range_cache_next(setup->fetching.cache, &question, &run, &requested_ms, NULL);
     assert_int_equal(known, expected < 0 ? KNOWN_NOT : expected ? KNOWN_ROWS : KNOWN_EMPTY);
     run_finish(&run);
 }
@@ -437,8 +437,8 @@ static void without_memory_nothing_old_is_answered(void **state)
         entity_finish(&entity);
         struct question question = {"t", ROW("00001"), fetching_since_ttl(&setup.fetching), false};
         struct run run = {0};
-        int64_t asked_ms;
-        int known = range_cache_next(setup.fetching.cache, &question, &run, &asked_ms, NULL);
+        int64_t requested_ms;
+        int known = range_cache_next(setup.fetching.cache, &question, &run, &requested_ms, NULL);
         struct page *stored = NULL;
         struct call call = {0};
         assert_int_equal(

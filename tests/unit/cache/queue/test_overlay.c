@@ -32,7 +32,7 @@ static void what_is_missed_is_read_and_then_known(void **state)
     assert_true(seen.was_fetched);
     assert_int_equal(seen.fetched_rows, 3);
     assert_true(seen.fetched_bytes > 3 * sizeof("p|00000"));
-    assert_int_equal(seen.asked_ms, setup.fetching.now_ms);
+    assert_int_equal(seen.requested_ms, setup.fetching.now_ms);
 
     setup.fetching.now_ms += TTL_MS;
     question = question_of(&setup, ROW("00001"));
@@ -41,7 +41,7 @@ static void what_is_missed_is_read_and_then_known(void **state)
     assert_false(seen.was_fetched);
     assert_int_equal(seen.fetched_rows, 0);
     assert_int_equal(seen.fetched_bytes, 0);
-    assert_int_equal(seen.asked_ms, setup.fetching.now_ms - TTL_MS);
+    assert_int_equal(seen.requested_ms, setup.fetching.now_ms - TTL_MS);
     assert_int_equal(count_rows(&setup, ROW("00003"), 1), 0); /* a gap is a sure no */
     assert_int_equal(asked(&setup), 1);
 
@@ -126,7 +126,7 @@ static void a_known_begin_is_not_asked_for_again(void **state)
                                     "2"),
                                   B("p\x01")},
                    1000);
-    assert_int_equal(seen.asked_ms, setup.fetching.now_ms - 300); /* the older half's */
+    assert_int_equal(seen.requested_ms, setup.fetching.now_ms - 300); /* the older half's */
     tear_down(&setup);
 }
 
@@ -314,8 +314,8 @@ static void a_page_that_did_not_stay_answers_by_itself(void **state)
     struct question question = question_of(&setup, PARTITION);
     assert_int_equal(count(&setup, &question, &on_miss, &seen), 3);
     assert_int_equal(asked(&setup), 1);
-    assert_true(seen.asked_ms >= question.since.asked_ms);
-    assert_true(seen.asked_ms <= setup.fetching.now_ms);
+    assert_true(seen.requested_ms >= question.since.requested_ms);
+    assert_true(seen.requested_ms <= setup.fetching.now_ms);
     question = question_of(&setup, (struct range){B("p\0"
                                                     "1"),
                                                   B("p\x01")});

@@ -8,7 +8,7 @@
 
 /* Looks at the range: what is known, how many rows begin there, from where on nothing is known. */
 static void assert_look(struct setup *setup, struct range range, int known, size_t rows,
-                        struct bytes until, int64_t asked_ms)
+                        struct bytes until, int64_t requested_ms)
 {
     struct question question = question_of(setup, range);
     struct seen seen;
@@ -24,7 +24,7 @@ static void assert_look(struct setup *setup, struct range range, int known, size
     if (known == KNOWN_NOT)
         assert_bytes(buffer_bytes(&position), until);
     else
-        assert_int_equal(seen.asked_ms, asked_ms);
+        assert_int_equal(seen.requested_ms, requested_ms);
     assert_int_equal(seen.fetched_rows, 0);
     assert_false(seen.was_fetched);
     run_finish(&seen.run);

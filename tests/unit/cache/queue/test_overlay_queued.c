@@ -104,17 +104,20 @@ static void settle(void)
 }
 
 int __real_range_cache_next(struct range_cache *cache, const struct question *question,
-                            struct run *ret_run, int64_t *ret_asked_ms, struct buffer *ret_until);
+                            struct run *ret_run, int64_t *ret_requested_ms,
+                            struct buffer *ret_until);
 int __wrap_range_cache_next(struct range_cache *cache, const struct question *question,
-                            struct run *ret_run, int64_t *ret_asked_ms, struct buffer *ret_until);
+                            struct run *ret_run, int64_t *ret_requested_ms,
+                            struct buffer *ret_until);
 
 /* It is called after pending was looked at. */
 int __wrap_range_cache_next(struct range_cache *cache, const struct question *question,
-                            struct run *ret_run, int64_t *ret_asked_ms, struct buffer *ret_until)
+                            struct run *ret_run, int64_t *ret_requested_ms,
+                            struct buffer *ret_until)
 {
     if (may_settle && queued() > 0 && chance(2) == 0)
         settle();
-    return __real_range_cache_next(cache, question, ret_run, ret_asked_ms, ret_until);
+    return __real_range_cache_next(cache, question, ret_run, ret_requested_ms, ret_until);
 }
 
 int __real_range_cache_put(struct range_cache *cache, const char *table, struct page *page,

@@ -83,7 +83,7 @@ static void keys_are_asked_for_and_then_known(void **state)
     setup.fetching.now_ms += TTL_MS;
     seen = assert_keys(&setup, RANGE_ALL, 1000, all);
     assert_false(seen.was_fetched);
-    assert_int_equal(seen.asked_ms, 10 * TTL_MS);
+    assert_int_equal(seen.requested_ms, 10 * TTL_MS);
     assert_int_equal(asked(&setup), 1);
     tear_down(&setup);
 }
@@ -134,10 +134,10 @@ static void an_answer_is_as_old_as_the_oldest_of_it(void **state)
     setup.fetching.now_ms += TTL_MS / 2;
     read_range(&setup, (struct range){B("p0000\0"), B("p0001\0")}, 1000, false);
     seen = assert_keys(&setup, RANGE_FROM("p0000\0"), 2, "p0000/00000 p0000/00001 > p0000/00001+");
-    assert_int_equal(seen.asked_ms, began_ms + TTL_MS / 2);
+    assert_int_equal(seen.requested_ms, began_ms + TTL_MS / 2);
     seen = assert_keys(&setup, (struct range){B("p0000\x01"), B(POSITION_END)}, 2,
                        "p0001/00000 p0001/00001 > p0001/00001+");
-    assert_int_equal(seen.asked_ms, began_ms);
+    assert_int_equal(seen.requested_ms, began_ms);
     assert_int_equal(asked(&setup), 2);
     tear_down(&setup);
 }

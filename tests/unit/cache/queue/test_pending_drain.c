@@ -254,15 +254,15 @@ static void texts_stay_kept_when_a_failed_delete_is_told(void **state)
     fail_row(&queueing, "p", 0, "delete");
     fail_row(&queueing, "q", 0, "elsewhere");
     assert_int_equal(
-        pending_tell(queueing.pending, TELL_DELETES, "T", ROWS_OF("p"), call_of(&queueing)), 1);
+        pending_report(queueing.pending, REPORT_DELETES, "T", ROWS_OF("p"), call_of(&queueing)), 1);
     assert_string_equal(queueing.call.failure.message, "delete");
     assert_int_equal(
-        pending_tell(queueing.pending, TELL_DELETES, "T", ROWS_OF("p"), call_of(&queueing)), 0);
+        pending_report(queueing.pending, REPORT_DELETES, "T", ROWS_OF("p"), call_of(&queueing)), 0);
     assert_int_equal(queueing.call.failure.error, 0);
-    assert_int_equal(pending_untold(queueing.pending), 2);
+    assert_int_equal(pending_unreported(queueing.pending), 2);
     assert_int_equal(drain(&queueing, "T", ROWS_OF("p")), 1);
     assert_string_equal(queueing.call.failure.message, "text");
-    assert_int_equal(pending_untold(queueing.pending), 1);
+    assert_int_equal(pending_unreported(queueing.pending), 1);
     queueing_tear_down(&queueing);
 }
 

@@ -59,11 +59,11 @@ static struct run read_page(struct memory_store *memory, struct chunk *chunk)
     struct call call = {.deadline_ms = INT64_MAX};
     struct answer answer = {0};
     struct run run = {0};
-    assert_int_equal(chunk_ask(chunk, &query.range), 0);
+    assert_int_equal(chunk_request(chunk, &query.range), 0);
     assert_is_sound(chunk);
     query.after = chunk->token;
     assert_int_equal(table_store_query(&memory->store, &query, &call, &answer), 0);
-    assert_int_equal(chunk_tell(chunk, &answer, &run), 0);
+    assert_int_equal(chunk_add_answer(chunk, &answer, &run), 0);
     assert_is_sound(chunk);
     return run;
 }
@@ -93,7 +93,7 @@ static void dropped_pages_are_read_again_from_their_first_row(void **state)
     assert_is_sound(chunk);
     assert_int_equal(chunk->waiting_rows, 0);
     assert_int_equal(chunk->waiting_bytes, 0);
-    assert_int_equal(chunk_ask(chunk, &range), 0);
+    assert_int_equal(chunk_request(chunk, &range), 0);
     assert_bytes(range.lo, B("p\0"
                              "10"));
     assert_bytes(range.hi, B("p\1"));

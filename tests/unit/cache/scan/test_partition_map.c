@@ -92,7 +92,7 @@ static void answer(struct trial *trial, struct known *item)
         range.hi = buffer_bytes(&hi);
     }
     assert_int_equal(page_builder_finish(builder, range, true, &page), 0);
-    assert_int_equal(partition_map_tell(&trial->map, item, page), 0);
+    assert_int_equal(partition_map_add_answer(&trial->map, item, page), 0);
     page_unref(page);
     page_builder_destroy(builder);
     buffer_finish(&hi);
@@ -116,7 +116,7 @@ static void step(struct trial *trial)
     if (open && choice < 2)
         split(trial, open);
     else if (open && choice < 5)
-        partition_map_ask(&trial->map, open, &request);
+        partition_map_request(&trial->map, open, &request);
     else if (asked && choice < 7)
         answer(trial, asked);
     else if (asked && choice == 7)

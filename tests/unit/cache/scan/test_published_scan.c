@@ -135,8 +135,8 @@ static void ask_store(struct scan *scan, struct table_store *store, const char *
                       struct run_log *log)
 {
     struct scan_request request, none;
-    assert_true(scan_ask(scan, 8, &request));
-    assert_false(scan_ask(scan, 7, &none)); /* one is out at a time */
+    assert_true(scan_next_request(scan, 8, &request));
+    assert_false(scan_next_request(scan, 7, &none)); /* one is out at a time */
     struct query query = {.table = "items",
                           .range = request.range,
                           .select = select,
@@ -144,10 +144,10 @@ static void ask_store(struct scan *scan, struct table_store *store, const char *
                           .top = request.top};
     struct call call = some_call();
     struct answer answer = {0};
-    assert_true(range_is_askable(request.range));
+    assert_true(range_is_expressible(request.range));
     assert_int_equal(table_store_query(store, &query, &call, &answer), 0);
     log_answer(log, &request, &answer);
-    assert_int_equal(scan_tell(scan, request.id, &answer), 0);
+    assert_int_equal(scan_add_answer(scan, request.id, &answer), 0);
     assert_true(log->requests < 5000);
 }
 

@@ -71,7 +71,7 @@ static void answer_question(struct dialog *dialog, struct scan *scan,
         assert_int_equal(continuation_create(B("token"), &answer.next), 0);
     }
     assert_int_equal(page_builder_finish(builder, covered, true, &answer.page), 0);
-    assert_int_equal(scan_tell(scan, request->id, &answer), 0);
+    assert_int_equal(scan_add_answer(scan, request->id, &answer), 0);
     page_builder_destroy(builder);
     buffer_finish(&last);
 }
@@ -92,7 +92,7 @@ static void run_dialog(struct dialog *dialog, struct bytes prefix, int fanout, i
             continue;
         }
         int out = 0;
-        for (; out < slots && scan_ask(scan, slots - out, &sent[out]); out++)
+        for (; out < slots && scan_next_request(scan, slots - out, &sent[out]); out++)
             note_question(dialog, &sent[out]);
         assert_true(out > 0);
         for (int i = 0; i < out; i++)

@@ -25,11 +25,11 @@ static size_t run_from(struct table_store *store, struct range range, int first_
             continue;
         }
         struct scan_request request, again;
-        assert_true(scan_ask(scan, 1, &request));
-        assert_false(scan_ask(scan, 1, &again)); /* one slot: one after the other */
+        assert_true(scan_next_request(scan, 1, &request));
+        assert_false(scan_next_request(scan, 1, &again)); /* one slot: one after the other */
         if (requests++ % 3 == 1) { /* as if it had failed: it is asked again, the same */
             scan_give_back(scan, request.id);
-            assert_true(scan_ask(scan, 1, &again));
+            assert_true(scan_next_request(scan, 1, &again));
             request = again;
         }
         assert_true(requests < 5000);
@@ -47,7 +47,7 @@ static size_t run_from(struct table_store *store, struct range range, int first_
             assert_int_equal(table_store_query(store, &query, &call, &answer), 0);
             answer_finish(&empty);
         }
-        assert_int_equal(scan_tell(scan, request.id, &answer), 0);
+        assert_int_equal(scan_add_answer(scan, request.id, &answer), 0);
     }
     scan_destroy(scan);
     return requests;

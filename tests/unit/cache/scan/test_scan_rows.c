@@ -22,8 +22,8 @@ static void also_while_rows_come_and_go(void **state)
 static struct scan_request ask(struct scan *scan, int idle)
 {
     struct scan_request request;
-    assert_true(scan_ask(scan, idle, &request));
-    assert_true(range_is_askable(request.range));
+    assert_true(scan_next_request(scan, idle, &request));
+    assert_true(range_is_expressible(request.range));
     return request;
 }
 
@@ -34,7 +34,7 @@ static void answer(struct scan *scan, struct table_store *store, const struct sc
     struct call call = {.deadline_ms = INT64_MAX};
     struct answer result = {0};
     assert_int_equal(table_store_query(store, &query, &call, &result), 0);
-    assert_int_equal(scan_tell(scan, request->id, &result), 0);
+    assert_int_equal(scan_add_answer(scan, request->id, &result), 0);
     assert_null(result.page);
     assert_null(result.next);
 }
@@ -58,7 +58,7 @@ static void an_empty_table_is_one_request(void **state)
                                       &(struct scan_limits){.page_rows = 10}, &scan),
                      0);
     assert_int_equal(scan_take(scan, &item), SCAN_END);
-    assert_false(scan_ask(scan, 8, &request));
+    assert_false(scan_next_request(scan, 8, &request));
     scan_destroy(scan);
 }
 
@@ -75,7 +75,7 @@ static void a_range_that_no_query_can_ask_is_asked_in_pieces(void **state)
     assert_bytes(third.range.hi, B("c\0y"));
     assert_false(first.is_speculative);
     assert_true(third.is_speculative);
-    assert_false(scan_ask(scan, 5, &none));
+    assert_false(scan_next_request(scan, 5, &none));
     scan_destroy(scan); /* with requests out */
 }
 
@@ -100,14 +100,14 @@ static void nothing_is_guessed_before_the_first_page(void **state)
     struct scan_request request;
     assert_int_equal(scan_rows_create(RANGE_ALL, &(struct scan_limits){.page_rows = 10}, &scan), 0);
     struct scan_request first = ask(scan, 32);
-    assert_false(scan_ask(scan, 31, &request));
+    assert_false(scan_next_request(scan, 31, &request));
     answer(scan, &memory->store, &first);
     assert_int_equal(scan_take(scan, &item), SCAN_ITEM); /* at once */
     assert_int_equal(item.rows.end, 10);
     run_finish(&item.rows);
     assert_int_equal(scan_take(scan, &item), SCAN_WAIT);
     int asked = 0;
-    for (; scan_ask(scan, 32 - asked, &request); asked++)
+    for (; scan_next_request(scan, 32 - asked, &request); asked++)
         assert_int_equal(request.is_speculative, asked > 0);
     assert_in_range(asked, 2, 3); /* two guesses for the first page */
     scan_destroy(scan);           /* with requests out */
@@ -124,7 +124,7 @@ static void without_room_for_guesses_what_is_certain_is_asked(void **state)
     size_t guesses = 0, certain = 0, left = 0;
     while (guesses == 0 || certain < 3) { /* until there are both */
         size_t asked = 0;
-        while (asked < 32 && scan_ask(scan, 32 - (int)asked, &requests[asked]))
+        while (asked < 32 && scan_next_request(scan, 32 - (int)asked, &requests[asked]))
             asked++;
         guesses = certain = 0;
         for (size_t i = 0; i < asked; i++) {
@@ -138,7 +138,7 @@ static void without_room_for_guesses_what_is_certain_is_asked(void **state)
                 answer(scan, &memory->store, &requests[i]);
         }
     }
-    for (; scan_ask(scan, 0, &requests[left]); left++)
+    for (; scan_next_request(scan, 0, &requests[left]); left++)
         assert_false(requests[left].is_speculative);
     assert_int_equal(left, certain);
     struct scan_request more = ask(scan, 1);

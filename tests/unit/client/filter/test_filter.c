@@ -498,7 +498,7 @@ static void assert_bounds(struct bytes filter_text, struct bytes lo, struct byte
     assert_int_equal(filter_bounds(filter, &lo_buffer, &hi_buffer, &range), 0);
     assert_bytes(range.lo, lo);
     assert_bytes(range.hi, hi);
-    assert_true(range_is_empty(range) || range_is_askable(range));
+    assert_true(range_is_empty(range) || range_is_expressible(range));
     filter_destroy(filter);
     buffer_finish(&lo_buffer);
     buffer_finish(&hi_buffer);

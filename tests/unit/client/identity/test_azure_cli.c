@@ -48,7 +48,7 @@ static struct call new_call(void)
 static int ask(const char *tenant, struct call *call, struct buffer *ret)
 {
     buffer_init(ret, TOKEN_ANSWER_MAX_BYTES);
-    return azure_cli_ask(tenant, &clock_system, call, ret);
+    return azure_cli_request(tenant, &clock_system, call, ret);
 }
 
 static void expect_seen(const char *expected)

@@ -85,8 +85,7 @@ static struct local_writer *open_writer(const char *path)
     struct local_connection *connection;
     struct local_writer *writer;
     table_store_destroy(open_account(path));
-    assert_int_equal(
-        local_open(path, LOCAL_ACCESS_EXISTING, &clock_system, &call, &connection), 0);
+    assert_int_equal(local_open(path, LOCAL_ACCESS_EXISTING, &clock_system, &call, &connection), 0);
     assert_int_equal(local_writer_create(connection, &clock_system, &writer), 0);
     return writer;
 }

@@ -38,7 +38,7 @@ static void all_connections_get_the_report(void **state)
     for (size_t i = 0; i < ARRAY_SIZE(connected); i++)
         connected[i] = await(report);
     assert_int_equal(exit_report_read(connected[0], 0, message), -ETIMEDOUT);
-    exit_report_tell(report, 6, "1 file is lost");
+    exit_report_send(report, 6, "1 file is lost");
     for (size_t i = 1; i < ARRAY_SIZE(connected); i++) {
         assert_int_equal(exit_report_read(connected[i], 0, message), 6);
         assert_string_equal(message, "1 file is lost");
@@ -54,7 +54,7 @@ static void a_long_message_is_cut(void **state)
     text[sizeof(text) - 1] = '\0';
     struct exit_report *report = offer();
     int connected = await(report);
-    exit_report_tell(report, 1, text);
+    exit_report_send(report, 1, text);
     assert_int_equal(exit_report_read(connected, 0, message), 1);
     assert_int_equal(strlen(message), EXIT_REPORT_MAX_BYTES - 1);
 }
@@ -69,7 +69,7 @@ static void without_an_offer_there_is_no_report(void **state)
     assert_int_equal(exit_report_await("", getpid(), LIMIT_MS), -ENOENT);
     assert_int_equal(exit_report_await(name, getpid(), LIMIT_MS), -ENOENT);
     assert_int_equal(exit_report_await("tablefuse-exit-none", getpid(), LIMIT_MS), -ECONNREFUSED);
-    exit_report_tell(NULL, 0, "");
+    exit_report_send(NULL, 0, "");
 }
 
 static void no_two_offers_have_one_name(void **state)
@@ -78,8 +78,8 @@ static void no_two_offers_have_one_name(void **state)
     struct exit_report *one = offer(), *other = offer();
     assert_int_equal(strlen(exit_report_socket(one)), strlen("tablefuse-exit-") + 32);
     assert_string_not_equal(exit_report_socket(one), exit_report_socket(other));
-    exit_report_tell(one, 0, "");
-    exit_report_tell(other, 0, "");
+    exit_report_send(one, 0, "");
+    exit_report_send(other, 0, "");
 }
 
 /* The name is not enough: another process may have taken it. */
@@ -88,7 +88,7 @@ static void the_report_is_of_the_process_alone(void **state)
     (void)state;
     struct exit_report *report = offer();
     assert_int_equal(exit_report_await(exit_report_socket(report), getppid(), LIMIT_MS), -EPERM);
-    exit_report_tell(report, 0, "");
+    exit_report_send(report, 0, "");
 }
 
 static void an_exit_code_that_is_none_is_no_report(void **state)
@@ -99,7 +99,7 @@ static void an_exit_code_that_is_none_is_no_report(void **state)
     for (size_t i = 0; i < ARRAY_SIZE(codes); i++) {
         struct exit_report *report = offer();
         int connected = await(report);
-        exit_report_tell(report, codes[i], "");
+        exit_report_send(report, codes[i], "");
         assert_int_equal(exit_report_read(connected, 0, message), -EPROTO);
     }
 }
@@ -113,7 +113,7 @@ static void those_that_have_gone_make_room(void **state)
     for (int i = 0; i < 300; i++)
         (void)close(await(report));
     int connected = await(report);
-    exit_report_tell(report, 0, "");
+    exit_report_send(report, 0, "");
     assert_int_equal(exit_report_read(connected, 0, message), 0);
     assert_string_equal(message, "");
 }
@@ -165,7 +165,7 @@ static void another_user_neither_learns_the_report_nor_fills_the_socket(void **s
     assert_int_equal(read(begun[0], &byte, 1), 1);
     int connected = exit_report_await(exit_report_socket(report), parent, LIMIT_MS);
     assert_true(connected >= 0);
-    exit_report_tell(report, 6, "lost");
+    exit_report_send(report, 6, "lost");
     (void)close(go_on[1]);
     assert_int_equal(exit_report_read(connected, 0, message), 6);
     assert_int_equal(waitpid(child, &status, 0), child);
@@ -191,7 +191,7 @@ static void root_learns_the_report_of_another_user(void **state)
         const char *socket_name = exit_report_socket(report);
         if (write(told[1], socket_name, strlen(socket_name)) < 0 || read(go_on[0], &byte, 1) < 0)
             _exit(2);
-        exit_report_tell(report, 6, "lost");
+        exit_report_send(report, 6, "lost");
         _exit(0);
     }
     (void)close(go_on[0]);

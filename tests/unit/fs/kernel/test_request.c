@@ -92,7 +92,7 @@ static void a_directory_is_locked_for_30_s_at_most(void **state)
 enum source { OF_A_PATH, OF_A_HANDLE, OF_THE_SERVICE, WITH_ADVICE };
 
 /* Is there a line? With the message, or the system's words. */
-static bool is_told(struct setup *setup, int error, enum source source)
+static bool is_reported(struct setup *setup, int error, enum source source)
 {
     struct failure_log *log = account_failures(setup->account);
     struct failure_record record;
@@ -125,7 +125,7 @@ static void what_a_good_disk_answers_is_not_told(void **state)
                                 ESTALE,  ENAMETOOLONG, ECONNREFUSED, ETIMEDOUT, EHOSTUNREACH};
     static const struct {
         int error;
-        bool is_told[4]; /* by source */
+        bool is_reported[4]; /* by source */
     } ordinary[] = {
         {EINTR, {false, false, false, false}},  {ENOENT, {false, true, false, true}},
         {EEXIST, {false, true, true, false}},   {EXDEV, {false, true, true, false}},
@@ -135,10 +135,10 @@ static void what_a_good_disk_answers_is_not_told(void **state)
     set_up(&setup, (struct setup_options){0});
     for (enum source source = OF_A_PATH; source <= WITH_ADVICE; source++) {
         for (size_t i = 0; i < ARRAY_SIZE(rules); i++)
-            assert_true(is_told(&setup, -rules[i], source));
+            assert_true(is_reported(&setup, -rules[i], source));
         for (size_t i = 0; i < ARRAY_SIZE(ordinary); i++)
-            assert_int_equal(is_told(&setup, -ordinary[i].error, source),
-                             ordinary[i].is_told[source]);
+            assert_int_equal(is_reported(&setup, -ordinary[i].error, source),
+                             ordinary[i].is_reported[source]);
     }
     tear_down(&setup);
 }

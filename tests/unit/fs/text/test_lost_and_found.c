@@ -225,7 +225,7 @@ static void of_an_entity_there_are_few_texts(void **state)
 static void assert_told(struct lost_and_found *lost, int64_t at_100ns, size_t expected)
 {
     size_t count = 1000;
-    assert_int_equal(lost_and_found_tell(lost, at_100ns, &count), 0);
+    assert_int_equal(lost_and_found_count_new(lost, at_100ns, &count), 0);
     assert_int_equal(count, expected);
 }
 

@@ -157,7 +157,7 @@ static void assert_directories(enum directory_kind layout,
         assert_string_equal(directory.table, "table");
         assert_bytes(directory.range.lo, expected[i].lo);
         assert_bytes(directory.range.hi, expected[i].hi);
-        assert_true(range_is_askable(directory.range));
+        assert_true(range_is_expressible(directory.range));
         assert_false(place.is_cut);
         place_finish(&place);
     }

@@ -379,9 +379,10 @@ int mountpoint_unmount(struct mountpoint *place, bool is_lazy)
     return geteuid() == 0 ? unmount_name(place, is_lazy) : run_fusermount(place->path, is_lazy);
 }
 
-bool mountpoint_exists(dev_t device)
+ino_t mountpoint_identify(dev_t device)
 {
     char path[64];
+    struct stat entry;
     (void)snprintf(path, sizeof(path), "/sys/class/bdi/%u:%u", major(device), minor(device));
-    return access(path, F_OK) == 0;
+    return lstat(path, &entry) < 0 ? 0 : entry.st_ino;
 }

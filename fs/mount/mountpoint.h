@@ -64,9 +64,10 @@ bool mountpoint_is_empty(const struct mountpoint *place); /* also when it cannot
  * fusermount3 failed and has written the reason to standard error. */
 int mountpoint_unmount(struct mountpoint *place, bool is_lazy);
 
-/* Does a FUSE mount of the device exist anywhere: as a bind mount, in another mount namespace, or
- * detached and in use? The kernel makes a directory of its number for each. Asks no daemon. False
- * also if /sys is not there. */
-bool mountpoint_exists(dev_t device);
+/* Identifies the FUSE mount of the device, which is the same one as a bind mount, in another mount
+ * namespace, and detached and in use. The kernel has an entry with the device's number in /sys
+ * while the mount exists anywhere. The next mount may get the number as soon as this one has ended,
+ * but its entry is another inode. Asks no daemon. 0: there is no such mount, or no /sys. */
+ino_t mountpoint_identify(dev_t device);
 
 #endif

@@ -149,12 +149,13 @@ static int unmount_and_await(const char *directory, struct mountpoint *place,
     if (end.pidfd >= 0)
         end.report =
             exit_report_await(daemon->exit_socket, daemon->process, remaining_ms(patience));
+    ino_t mount = mountpoint_identify(place->device);
     int r = mountpoint_unmount(place, false);
     if (r == -EIO) /* fusermount3 has written its reason */
         return EXIT_MOUNTING;
     if (r < 0)
         return refuse(directory, r);
-    if (mountpoint_exists(place->device))
+    if (mount != 0 && mountpoint_identify(place->device) == mount)
         return report_others();
     if (daemon->process == MOUNTPOINT_DAEMON_ELSEWHERE)
         return report_elsewhere();

@@ -121,6 +121,24 @@ def test_a_signal_unmounts_no_other_mount_of_a_plain_user(script):
     assert done.stdout == "table\n"
 
 
+def test_the_next_mount_is_not_taken_for_the_one_that_was_unmounted(script):
+    """The number of its device is free then, and the next mount gets it: here before fusermount3 has ended."""
+    done = script(
+        f"""
+        mkdir "$WORK/next" "$WORK/bin"
+        chown {USER} "$WORK/next"
+        printf '#!/bin/sh\\n"%s" "$@" && exec "%s" mount "%s"\\n' \\
+            "$(command -v fusermount3)" "$WORK/tablefuse" "$WORK/next" > "$WORK/bin/fusermount3"
+        chmod 755 "$WORK/bin" "$WORK/bin/fusermount3"
+        as {USER} "$WORK/tablefuse" mount "$WORK/mnt"
+        as {USER} env PATH="$WORK/bin:$PATH" "$WORK/tablefuse" unmount "$WORK/mnt"
+        as {USER} ls "$WORK/next"
+        as {USER} "$WORK/tablefuse" unmount "$WORK/next"
+    """
+    )
+    assert (done.stdout, done.stderr) == ("table\n", "")
+
+
 def test_other_users_have_no_access(script):
     done = script(
         f"""

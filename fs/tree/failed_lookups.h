@@ -15,8 +15,11 @@
 
 #include <sys/types.h>
 
-#define FAILED_LOOKUPS_SLOTS   1024
-#define FAILED_LOOKUPS_KEPT_MS 1000 /* the repetition follows at once */
+#define FAILED_LOOKUPS_SLOTS 1024
+/* The repetition follows at once, but on a busy machine the thread may not run for seconds. Where
+ * the kernel repeats nothing, because it has the node by an open file alone, a later attempt of the
+ * thread gets this failure once more. */
+#define FAILED_LOOKUPS_KEPT_MS 10000
 
 struct failed_lookups;
 int failed_lookups_create(struct failed_lookups **ret);

@@ -248,7 +248,8 @@ def test_an_interrupt_while_it_looks_for_the_last_entity(account, tmp_path):
 def test_a_file_appears_when_it_is_whole(account, tmp_path):
     file = tmp_path / "file"
     file.write_text("earlier\n")
-    process = start(account, "--output", file, source(account, "dates"), stderr=subprocess.PIPE, text=True)
+    faults = "short=100,hang=query:5+"  # it goes on until it is interrupted
+    process = start(account, "--output", file, source(account, "dates"), faults=faults, stderr=subprocess.PIPE, text=True)
     wait_until(lambda: (tmp_path / "file.partial").exists())
     other = refused(account, "export", "--output", file, source(account, "dates"))
     assert other == (MOUNTING, f"tablefuse: cannot write {file}: another process writes FILE.partial\n")

@@ -3,12 +3,11 @@ else. No name is absent, no listing is short, and once there is memory everythin
 import errno
 import os
 import random
-import time
 
 import pytest
 
 from expected import entity_name, entity_text, partition_name, prefix_name
-from harness import FAILING_MALLOC, Allocations, run
+from harness import FAILING_MALLOC, Allocations, run, wait_until
 
 pytestmark = pytest.mark.parametrize("service", ["local"], indirect=True)
 
@@ -112,6 +111,16 @@ def read_in_storm(mount, storm, files, directories, source):
         assert error.value.errno in (errno.ENOENT, errno.ENOMEM)
 
 
+def finds_memory(mount, files, directories):
+    """Has all of it been read again? What is read is compared afterwards."""
+    storm = Storm()
+    for path in files:
+        storm.attempt(read, mount / path)
+    for path in directories:
+        storm.attempt(os.listdir, path)
+    return storm.failed == 0
+
+
 def run_tools_in_storm(mount, storm, files, directories):
     for table in KEYS:
         top = str(mount / table)
@@ -154,7 +163,8 @@ def test_nothing_is_lost_but_memory(mounts, allocations, of_a_million, options):
     allocations.fail(0)
     assert allocations.failures() > 0 and storm.failed > 0 and storm.succeeded > 0
 
-    time.sleep(1.1)  # for a second, a failure of what was read ahead is told to the process that comes for it
+    # what was read ahead, and had no memory, fails once for the process that comes for it
+    wait_until(lambda: finds_memory(mount, files, directories), what="the end of the failures")
     for path, text in files.items():
         assert read(mount / path) == text
     for path, names in directories.items():

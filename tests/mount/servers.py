@@ -49,6 +49,9 @@ class Server:
 
     def __init__(self, handler, certificate=None):
         self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        # all connections of a mount wait here, where this process does not run: one without a place is tried again a second
+        # later, and then three
+        self._server.socket.listen(64)
         if certificate:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             context.load_cert_chain(certificate.file, certificate.key)

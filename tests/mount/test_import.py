@@ -26,8 +26,8 @@ def sorted_rows(rows):
 @pytest.mark.tsan("local")
 @pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True)
 def test_an_export_of_an_import_is_the_same(service, stored):
-    service.fill("dates", "dates", "2500")
-    text = export(service, "dates")
+    service.fill("ten", "ten", "2500")  # more than a page, of few partitions: Azurite takes a batch for each
+    text = export(service, "ten")
     assert imported(service, "copy", text, "--create").counts == (0, 2500, 2500, 0)
     assert export(service, "copy") == text
     assert untyped(stored("copy")) == untyped(entities_of(text.splitlines(keepends=True)))
@@ -317,21 +317,20 @@ def test_requests(account, tmp_path):
 
 
 def test_memory_does_not_grow(account, tmp_path):
-    """100,000 partitions of one row each, and rows of nearly 1 MiB. A sanitizer has memory and time of its own."""
-    is_sanitized = any(map(os.environ.get, ("ASAN_OPTIONS", "TSAN_OPTIONS")))
-    limit, partitions = ("unlimited", 2000) if is_sanitized else (180 << 10, 100000)  # kB
+    """Inputs that are larger than the memory: 20,000 partitions of one row each, and rows of 480 KB."""
+    limit, partitions, rows = 130 << 10, 20000, 300  # kB
     many, large = tmp_path / "many", tmp_path / "large"
     keys = [n * 7919 % partitions for n in range(partitions)]
-    many.write_text("".join(f'{{"PartitionKey":"{key}","RowKey":"","A":"{"x" * 700}"}}\n' for key in keys))
+    many.write_text("".join(f'{{"PartitionKey":"{key}","RowKey":"","A":"{"x" * 7000}"}}\n' for key in keys))
     members = {f"A{n}": "x" * 32000 for n in range(15)}
-    large.write_text(lines_of(row(str(n % 3), str(n), **members) for n in range(150)))
+    large.write_text(lines_of(row(str(n % 3), str(n), **members) for n in range(rows)))
     for file, arguments in ((many, ["--dry-run"]), (many, []), (large, [])):
         words, env, where = command(account, f"table{file.name}", "--quiet", "--create", *arguments)
         limited = ["bash", "-c", f'ulimit -d {limit} && exec "$@"', "bash", *words, where]
         with open(file, "rb") as given:
             done = subprocess.run(limited, env=env, stdin=given, stderr=subprocess.PIPE, timeout=COMMAND_SEC, check=False)
         assert (done.returncode, done.stderr) == (0, b"")
-    assert len(rows_of(account, "tablelarge")) == 150
+    assert len(rows_of(account, "tablelarge")) == rows
     counted = tablefuse(account, "count", source(account, "tablemany")).stdout
     assert counted == f"entities {partitions}\npartitions {partitions}\n"
 

@@ -16,12 +16,12 @@ def exported(service, table, file, *arguments):
 
 @pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True)
 def test_a_large_table_there_and_back(service, tmp_path):
-    service.fill("dates", "dates", "3000")
-    csv = exported(service, "dates", tmp_path / "file", "--timestamp")
+    service.fill("ten", "ten", "2500")  # more than a page, of few partitions: Azurite takes a batch for each
+    csv = exported(service, "ten", tmp_path / "file", "--timestamp")
     done = imported(service, "back", csv, "--format=csv", "--create")
-    assert done.counts == (0, 3000, 3000, 0)
-    assert export(service, "back") == export(service, "dates")
-    assert imported(service, "back", csv, "--format=csv", "--mode=insert").counts == (0, 3000, 3000, 0)
+    assert done.counts == (0, 2500, 2500, 0)
+    assert export(service, "back") == export(service, "ten")
+    assert imported(service, "back", csv, "--format=csv", "--mode=insert").counts == (0, 2500, 2500, 0)
 
 
 @pytest.mark.asan("tab")

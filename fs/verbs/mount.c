@@ -8,9 +8,9 @@
 #include "fs/cli/verb.h"
 #include "fs/mount/background.h"
 #include "fs/mount/fuse_access.h"
+#include "fs/mount/mount_directory.h"
 #include "fs/mount/mount_end.h"
 #include "fs/mount/mount_stats.h"
-#include "fs/mount/mountpoint.h"
 #include "fs/mount/sas_end.h"
 #include "fs/mount/session.h"
 #include "fs/ops/lock_ops.h"
@@ -20,18 +20,15 @@
 #include <fuse_lowlevel.h>
 #include <getopt.h>
 #include <limits.h>
-#include <linux/magic.h>
 #include <malloc.h>
 #include <pwd.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/prctl.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #define MOUNT_MS       30000             /* the maximum for `tablefuse mount` */
 #define LOG_LINE_BYTES (2048 + PATH_MAX) /* with the path of a file in lost+found */
-#define ASK_MS         5000 /* to find out whether a mount that is there already is dead */
 
 struct mount_command {
     bool is_foreground;
@@ -400,120 +397,6 @@ static int mount_and_serve(struct mount_command *command, store_decorator *decor
     return serve(command);
 }
 
-/* shown: a path that is there, or what verb_printable answers. */
-static int refuse_directory(const char *shown, const char *reason, const char *advice)
-{
-    say("tablefuse: cannot mount at %s: %s -- %s\n", shown, reason, advice);
-    return EXIT_MOUNTING;
-}
-
-static const char *advice_of(int error)
-{
-    switch (error) {
-    case ENOENT:
-        return "create the directory first: `mkdir -p DIR`";
-    case EMFILE:
-    case ENFILE:
-        return "allow more open files: `ulimit -n 1024`";
-    case ENOMEM:
-        return "free some memory and try again";
-    default:
-        return "`namei -l DIR` shows the way to it, and whose each directory is";
-    }
-}
-
-/* What the directory could not be found for. */
-static int refuse_path(const char *directory, int error)
-{
-    if (error == -ETIMEDOUT)
-        return refuse_directory(
-            verb_printable(directory), "the file system that it lies in does not answer",
-            "if that is a tablefuse mount, `tablefuse unmount -z` there first, or "
-            "choose another directory");
-    bool is_source = strncmp(directory, LOCAL_SOURCE, strlen(LOCAL_SOURCE)) == 0;
-    return refuse_directory(verb_printable_path(directory), strerror(-error),
-                            error == -ENOENT && is_source ? "SOURCE stands before DIR"
-                                                          : advice_of(-error));
-}
-
-/* Root may mount there, and then no program works any more. */
-static bool hides_system(const struct mountpoint *place)
-{
-    struct statfs system;
-    return strcmp(place->path, "/") == 0 ||
-           (fstatfs(place->root, &system) == 0 &&
-            (system.f_type == PROC_SUPER_MAGIC || system.f_type == SYSFS_MAGIC));
-}
-
-/* Refuses a directory that the kernel or fusermount3 would refuse, or whose content must not be
- * hidden by a mount. */
-static int check_directory(const char *directory, const struct mountpoint *place)
-{
-    struct stat status;
-    if (hides_system(place))
-        return refuse_directory(directory, "the mount would hide the whole system",
-                                "choose another directory: `mkdir -p ~/tables`");
-    if (mountpoint_is_inside(place->path))
-        return refuse_directory(directory, "it lies in a tablefuse mount",
-                                "choose a directory outside: `mkdir -p ~/tables`");
-    if (fstat(place->root, &status) < 0)
-        return refuse_directory(directory, strerror(errno), advice_of(errno));
-    if (!S_ISDIR(status.st_mode))
-        return refuse_directory(directory, "it is not a directory", "create one: `mkdir -p DIR`");
-    if (faccessat(place->above, place->name, W_OK, 0) < 0 && errno != EROFS)
-        return refuse_directory(directory, strerror(errno),
-                                "choose a directory of your own: `mkdir -p ~/tables`");
-    if (!mountpoint_is_empty(place))
-        say("tablefuse: warning: %s is not empty; the mount hides what is in it\n", directory);
-    return 0;
-}
-
-/* Removes a dead tablefuse mount, and opens what was under it. Refuses to mount over a live one. */
-static int remove_dead(struct mountpoint *place, const char *directory)
-{
-    struct mountpoint_daemon daemon;
-    int r = mountpoint_query(place, ASK_MS, &daemon);
-    if (r == MOUNTPOINT_SILENT)
-        return refuse_directory(directory,
-                                "a tablefuse mount is there already, and its process does not "
-                                "answer",
-                                "`tablefuse unmount -z DIR` first, or choose another directory");
-    if (r == MOUNTPOINT_LIVE)
-        return refuse_directory(directory, "a tablefuse mount is there already",
-                                "`tablefuse unmount DIR` first, or choose another directory");
-    if (r == MOUNTPOINT_DEAD)
-        r = mountpoint_unmount(place, true);
-    if (r == 0)
-        r = mountpoint_check(place);
-    return r < 0 ? refuse_directory(directory, strerror(-r), advice_of(-r)) : 0;
-}
-
-/* Opens the mount point, removes a dead tablefuse mount there, and checks what is under it. */
-static int prepare_mountpoint(struct mount_command *command, const char *directory)
-{
-    _cleanup_(freep) char *path = NULL;
-    struct mountpoint *place = &command->place;
-    int r = mountpoint_resolve(directory, ASK_MS, &path);
-    if (r == 0)
-        r = mountpoint_open(path, place);
-    if (r < 0)
-        return refuse_path(directory, r);
-    int code = place->is_tablefuse ? remove_dead(place, directory) : 0;
-    if (code == 0)
-        code = check_directory(directory, place);
-    mountpoint_close_root(place); /* a mount is made under its name, perhaps by a child */
-    return code;
-}
-
-/* A child that was killed may have left a dead mount. */
-static void clean_up_behind_child(struct mountpoint *place)
-{
-    struct mountpoint_daemon daemon;
-    if (mountpoint_check(place) == 0 && place->is_tablefuse &&
-        mountpoint_query(place, ASK_MS, &daemon) == MOUNTPOINT_DEAD)
-        (void)mountpoint_unmount(place, true);
-}
-
 /* mount(8) passes -n, -s, -v and -t TYPE to every program that mounts for it. They have no effect
  * here. Its -f is "fake". */
 static int take_flag(struct mount_command *command, int option)
@@ -573,7 +456,7 @@ static int run(const struct verb *verb, int argc, char **argv, store_decorator *
                    ? verb_complain_memory()
                    : parse_mount(verb, argc, argv, &command, &directory);
     if (code == 0)
-        code = prepare_mountpoint(&command, directory);
+        code = mount_directory_prepare(directory, &command.place);
     if (code == 0)
         code = fuse_access_check(command.options.allow_other);
     if (code == 0 && !command.is_fake) /* before the fork, so that MOUNT_MS does not limit it */
@@ -584,7 +467,7 @@ static int run(const struct verb *verb, int argc, char **argv, store_decorator *
         is_parent = background_fork(MOUNT_MS, EXIT_MOUNTING, command.place.above,
                                     &command.background, &code);
         if (is_parent == 1 && code != 0)
-            clean_up_behind_child(&command.place);
+            mount_directory_clean_up(&command.place);
         if (is_parent < 0) {
             say("tablefuse: cannot start the background process: %s\n", strerror(-is_parent));
             code = EXIT_MOUNTING;

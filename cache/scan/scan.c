@@ -3,12 +3,12 @@
 
 bool scan_next_request(struct scan *scan, int idle, struct scan_request *ret)
 {
-    return scan->ops->ask(scan, idle, ret);
+    return scan->ops->next_request(scan, idle, ret);
 }
 
 int scan_add_answer(struct scan *scan, uint64_t id, struct answer *answer)
 {
-    return scan->ops->tell(scan, id, answer);
+    return scan->ops->add_answer(scan, id, answer);
 }
 
 void scan_give_back(struct scan *scan, uint64_t id)

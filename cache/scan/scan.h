@@ -93,8 +93,8 @@ void scan_set_window(struct scan *scan, size_t window_bytes);
 void scan_destroy(struct scan *scan); /* takes NULL */
 
 struct scan_ops { /* for engines */
-    bool (*ask)(struct scan *, int idle, struct scan_request *ret);
-    int (*tell)(struct scan *, uint64_t id, struct answer *);
+    bool (*next_request)(struct scan *, int idle, struct scan_request *ret);
+    int (*add_answer)(struct scan *, uint64_t id, struct answer *);
     void (*give_back)(struct scan *, uint64_t id);
     enum scan_state (*take)(struct scan *, struct scan_item *ret);
     double (*waiting)(const struct scan *);

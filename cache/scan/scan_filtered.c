@@ -298,8 +298,8 @@ static void filtered_destroy(struct scan *scan)
     free(self);
 }
 
-static const struct scan_ops filtered_ops = {.ask = filtered_next_request,
-                                             .tell = filtered_add_answer,
+static const struct scan_ops filtered_ops = {.next_request = filtered_next_request,
+                                             .add_answer = filtered_add_answer,
                                              .give_back = filtered_give_back,
                                              .take = filtered_take,
                                              .waiting = filtered_waiting,

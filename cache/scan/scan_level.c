@@ -434,8 +434,8 @@ static void level_destroy(struct scan *scan)
     free(self);
 }
 
-static const struct scan_ops level_ops = {.ask = level_next_request,
-                                          .tell = level_add_answer,
+static const struct scan_ops level_ops = {.next_request = level_next_request,
+                                          .add_answer = level_add_answer,
                                           .give_back = level_give_back,
                                           .take = level_take,
                                           .waiting = level_waiting,

@@ -393,8 +393,8 @@ static void rows_destroy(struct scan *scan)
     free(self);
 }
 
-static const struct scan_ops rows_ops = {.ask = rows_next_request,
-                                         .tell = rows_add_answer,
+static const struct scan_ops rows_ops = {.next_request = rows_next_request,
+                                         .add_answer = rows_add_answer,
                                          .give_back = rows_give_back,
                                          .take = rows_take,
                                          .waiting = rows_waiting,

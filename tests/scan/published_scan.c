@@ -147,7 +147,7 @@ static void set_range(struct published_scan *self)
     (void)buffer_append_string(&self->hi, POSITION_AFTER);
 }
 
-static bool published_ask(struct scan *scan, int idle, struct scan_request *ret)
+static bool published_next_request(struct scan *scan, int idle, struct scan_request *ret)
 {
     struct published_scan *self = (struct published_scan *)scan;
     (void)idle; /* one after the other */
@@ -228,7 +228,7 @@ static int report_partition(struct published_scan *self, const struct answer *an
     return r < 0 || self->next ? r : end_step(self);
 }
 
-static int published_tell(struct scan *scan, uint64_t id, struct answer *answer)
+static int published_add_answer(struct scan *scan, uint64_t id, struct answer *answer)
 {
     struct published_scan *self = (struct published_scan *)scan;
     (void)id; /* there is only one */
@@ -302,8 +302,8 @@ static void published_destroy(struct scan *scan)
     free(self);
 }
 
-static const struct scan_ops published_ops = {.ask = published_ask,
-                                              .tell = published_tell,
+static const struct scan_ops published_ops = {.next_request = published_next_request,
+                                              .add_answer = published_add_answer,
                                               .give_back = published_give_back,
                                               .take = published_take,
                                               .waiting = published_waiting,

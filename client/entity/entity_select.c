@@ -15,7 +15,7 @@ static const char *check_name(struct bytes rest, size_t size, size_t *ret_at)
 {
     *ret_at = 0;
     if (size == 0)
-        return "the name of a property must come here";
+        return "the name of a property is expected here";
     if (edm_name_is_too_long(bytes_first(rest, size)))
         return "a name that is longer than any property's";
     *ret_at = size;

@@ -324,7 +324,7 @@ static int begin_value(struct object_stream *stream, struct stream_object *ret)
     stream->begin = stream->fed = stream->at;
     note(stream, stream->at, NULL);
     if (stream->array == BEHIND_VALUE)
-        return refuse(stream, stream->at, "a comma must come here", ret);
+        return refuse(stream, stream->at, "a comma is expected here", ret);
     if (stream->array == BEHIND_COMMA && is_bracket)
         return refuse(stream, stream->at, "a bracket behind a comma", ret);
     json_reader_init(&stream->reader);

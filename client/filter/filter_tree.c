@@ -112,7 +112,7 @@ static int take_name(struct parser *parser, struct bytes *ret)
         return refuse_input(parser,
                             "null is not supported: no comparison is true for an absent property");
     if (name.size == 0 || is_reserved(name))
-        return refuse_input(parser, "a property or a constant must come here");
+        return refuse_input(parser, "a property or a constant is expected here");
     if (edm_name_is_too_long(name))
         return refuse_input(parser, "a name that is longer than any property's");
     if (bytes_start_with(bytes_skip(parser->rest, name.size), BYTES_LITERAL("(")))
@@ -193,7 +193,7 @@ static int parse_operands(struct parser *parser, struct filter_node *node)
     if (r > 0)
         return is_constant ? parse_mirrored(parser, node) : parse_constant(parser, node);
     if (is_constant)
-        return refuse_input(parser, "an operator must come here: eq, ne, gt, ge, lt, le");
+        return refuse_input(parser, "an operator is expected here: eq, ne, gt, ge, lt, le");
     node->relation = RELATION_EQ;
     node->constant = (struct filter_constant){.type = EDM_BOOLEAN, .integer = true};
     return 0;
@@ -264,7 +264,7 @@ static int parse_parentheses(struct parser *parser, struct filter_node **ret)
         return r;
     skip_blanks(parser);
     if (!bytes_start_with(parser->rest, BYTES_LITERAL(")")))
-        return refuse_input(parser, "a closing parenthesis, `and` or `or` must come here");
+        return refuse_input(parser, "a closing parenthesis, `and` or `or` is expected here");
     parser->rest = bytes_skip(parser->rest, 1);
     *ret = TAKE_PTR(node);
     return 0;
@@ -296,7 +296,7 @@ static int parse_whole(struct parser *parser, struct filter_node **ret)
         return r;
     skip_blanks(parser);
     if (parser->rest.size > 0)
-        return refuse_input(parser, "`and`, `or` or the end must come here");
+        return refuse_input(parser, "`and`, `or` or the end is expected here");
     *ret = TAKE_PTR(node);
     return 0;
 }

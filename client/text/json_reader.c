@@ -217,7 +217,7 @@ static enum json_kind begin_scalar(struct json_reader *reader, char c)
     enum json_kind kind = scalar_kind(c);
     bool is_name = reader->expected == EXPECT_NAME || reader->expected == EXPECT_NAME_OR_END;
     if (is_name && kind != JSON_STRING)
-        return fail(reader, "a property name must come here");
+        return fail(reader, "a property name is expected here");
     if (kind == JSON_ERROR)
         return fail(reader, "no JSON value begins so");
     if (!is_name && !is_value_expected(reader))

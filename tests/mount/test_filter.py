@@ -261,10 +261,10 @@ def test_update_where(account):
 @pytest.mark.parametrize(
     "text, says",
     [
-        ("", "the filter's byte 0: a property or a constant must come here"),
+        ("", "the filter's byte 0: a property or a constant is expected here"),
         ("N eq'1'", "the filter's byte 4: a blank is missing here"),
-        ("N eq 1 and", "the filter's byte 10: a property or a constant must come here"),
-        ("N eq 1 N eq 2", "the filter's byte 7: `and`, `or` or the end must come here"),
+        ("N eq 1 and", "the filter's byte 10: a property or a constant is expected here"),
+        ("N eq 1 N eq 2", "the filter's byte 7: `and`, `or` or the end is expected here"),
         ("startswith(N,'a')", "the filter's byte 0: the service has no functions"),
     ],
 )
@@ -280,8 +280,8 @@ def test_options_that_contradict_each_other(account):
         (["--keys", "--select", "N"], "--select names properties, and --keys writes none"),
         (["--select", "a b"], "--select: byte 1: not a part of a property's name -- names of properties, for example A,B"),
         (["--select", "N,Timestamp"], "--select: Timestamp is no property that it writes -- give --timestamp"),
-        (["--select", "A,,B"], "--select: byte 2: the name of a property must come here -- names of properties, for example A,B"),
-        (["--select", ""], "--select: byte 0: the name of a property must come here -- names of properties, for example A,B"),
+        (["--select", "A,,B"], "--select: byte 2: the name of a property is expected here -- names of properties, for example A,B"),
+        (["--select", ""], "--select: byte 0: the name of a property is expected here -- names of properties, for example A,B"),
     ):
         code, told = refused(account, "export", *arguments, source(account, "dates"))
         assert (code, told.splitlines()[0]) == (USAGE, f"tablefuse: export: {says}")

@@ -190,7 +190,7 @@ CASES = {
     "no filter": (
         lambda m: os.stat(f"{m}/tab/.filter/A eq"),
         "EINVAL",
-        ("lookup", "/tab", "the filter's byte 4: a property or a constant must come here"),
+        ("lookup", "/tab", "the filter's byte 4: a property or a constant is expected here"),
     ),
     "long filter": (
         lambda m: os.stat(f"{m}/tab/.filter/{'A' * 256}"),

@@ -35,7 +35,7 @@ AT_WRITE = {
     "\ufeff{} x": "EINVAL line 1, column 4: something stands behind the JSON object",
     "{} {}": "EINVAL line 1, column 4: something stands behind the JSON object",
     '{"a": 1}\n}': "EINVAL line 2, column 1: something stands behind the JSON object",
-    "{'a': 1}": "EINVAL line 1, column 2: a property name must come here",
+    "{'a': 1}": "EINVAL line 1, column 2: a property name is expected here",
     '{"a" 1}': "EINVAL line 1, column 6: a value where none can be",
     '{"a": 1,}': "EINVAL line 1, column 8: a trailing comma",
     '{\n  "a": 1,\n  "b": "é," ,\n}\n': "EINVAL line 3, column 13: a trailing comma",

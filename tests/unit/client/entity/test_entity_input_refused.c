@@ -75,16 +75,16 @@ static void what_is_not_one_object_is_refused(void **state)
     assert_input(B("{\"x\":1,}"), "line 1, column 7: a trailing comma: ,}");
     assert_input(B("{\n  \"x\":1 , \n\n}"), "line 2, column 9: a trailing comma: , ");
     assert_input(B("{\"x\":1,\n \"y\":\"a,\",\n}\n"), "line 2, column 10: a trailing comma: ,");
-    assert_input(B("{x:1}"), "line 1, column 2: a property name must come here: x:1}");
+    assert_input(B("{x:1}"), "line 1, column 2: a property name is expected here: x:1}");
     assert_input(B("{\"x\":NaN}"), "line 1, column 6: no JSON value begins so: NaN}");
     assert_input(B("{\"x\":01}"), "line 1, column 7: a value where none can be: 1}");
     assert_input(B("{\"x\":1.}"), "line 1, column 8: not a number: }");
     assert_input(B("\xEF\xBB\xBF"), "line 1, column 1: the text ends too early");
     assert_input(B("\xEF\xBB\xBF[]"), "line 1, column 1: not a JSON object: []");
-    assert_input(B("\xEF\xBB\xBF{\n5}"), "line 2, column 1: a property name must come here: 5}");
+    assert_input(B("\xEF\xBB\xBF{\n5}"), "line 2, column 1: a property name is expected here: 5}");
     assert_input(B("{}\xEF\xBB\xBF"), "line 1, column 3: no JSON value begins so: ?");
     assert_input(B("\xEF\xBB\xBF\xEF\xBB\xBF{}"), "line 1, column 1: not a JSON object: ?{}");
-    assert_input(B("{\0}"), "line 1, column 2: a property name must come here: ?}");
+    assert_input(B("{\0}"), "line 1, column 2: a property name is expected here: ?}");
     assert_input(B("{}\0"), "line 1, column 3: no JSON value begins so: ?");
     assert_input(B("{\"x\":\"\0\"}"), "line 1, column 7: a control character in a string: ?\"}");
     assert_input(B("{\"x\":\"a\nb\"}"), "line 1, column 8: a control character in a string");
@@ -110,9 +110,9 @@ static void places_are_counted_in_characters(void **state)
 {
     (void)state;
     assert_input(B("{\"x\":\"\xC3\xA9\xE6\x97\xA5\xF0\x9F\x98\x80\", 5}"),
-                 "line 1, column 13: a property name must come here: 5}");
+                 "line 1, column 13: a property name is expected here: 5}");
     assert_input(B("{\r\n\t\"x\":\t5 5}\r\n"), "line 2, column 9: a value where none can be: 5}?");
-    assert_input(B("{\r\r\r5}"), "line 1, column 5: a property name must come here: 5}");
+    assert_input(B("{\r\r\r5}"), "line 1, column 5: a property name is expected here: 5}");
 }
 
 static void a_name_is_there_once(void **state)

@@ -83,7 +83,7 @@ static void assert_refused(struct bytes list, const char *expected, size_t expec
 static void what_is_no_list_of_names_is_refused(void **state)
 {
     (void)state;
-    static const char none[] = "the name of a property must come here";
+    static const char none[] = "the name of a property is expected here";
     static const char other[] = "not a part of a property's name";
     assert_refused((struct bytes){NULL, 0}, none, 0);
     assert_refused(B(","), none, 0);

@@ -119,7 +119,7 @@ static const struct {
      "1:47 {\"a\":{\"value\":[{}]},\"Value\":[]}\n"},
     {"no list: in an array", B("[{\"value\":[{}]}]"), "1:2 {\"value\":[{}]}\n"},
     {"junk behind a list", B("{\"value\":[{}],5}\n{}"),
-     "1:11 {}\n1:15 !a property name must come here: ],5}\n2:1 {}\n"},
+     "1:11 {}\n1:15 !a property name is expected here: ],5}\n2:1 {}\n"},
     {"a comma behind a list", B("{\"value\":[{}],}\n{}"),
      "1:11 {}\n1:14 !a trailing comma: ],}\n2:1 {}\n"},
     {"the end behind a list", B("{\"value\":[{}]\n"),
@@ -129,7 +129,7 @@ static const struct {
      "1:11 (item) {}\n1:14 !!a bracket behind a comma\n"},
 
     {"junk in an array", B("[{},\n x,{}]\n{}"), "1:2 {}\n2:2 !!no JSON value begins so\n"},
-    {"no comma", B("[{} {}]"), "1:2 {}\n1:5 !!a comma must come here\n"},
+    {"no comma", B("[{} {}]"), "1:2 {}\n1:5 !!a comma is expected here\n"},
     {"two commas", B("[{},,{}]"), "1:2 {}\n1:5 !!a separator where none can be\n"},
     {"a comma at the end", B("[{},]"), "1:2 {}\n1:5 !!a bracket behind a comma\n"},
     {"a comma at the begin", B("[,{}]"), "1:2 !!a separator where none can be\n"},
@@ -215,8 +215,8 @@ static const struct {
      "1:1..20971522 not a JSON object\n"
      "1:20971523..20971524 whole\n",
      20 * MEBIBYTE, 'x'},
-    {"a list", "{\"value\":[{}", "{}]}{}", "1:11..12 whole\n1:20971533 !!a comma must come here\n",
-     20 * MEBIBYTE, ' '},
+    {"a list", "{\"value\":[{}", "{}]}{}",
+     "1:11..12 whole\n1:20971533 !!a comma is expected here\n", 20 * MEBIBYTE, ' '},
     {"much before a list", "{\"a\":\"", "\",\"value\":[{}]}{}",
      "1:20971538..20971539 whole\n1:20971542..20971543 whole\n", 20 * MEBIBYTE, 'x'},
     {"much behind a list", "{\"value\":[{}],\"a\":\"", "\"}{}",

@@ -194,9 +194,9 @@ static void the_grammar_is_strict(void **state)
     TOKENS("{\"a\":1,]", "{n(a)i(1)!7 a bracket that closes nothing");
     TOKENS("{\"a\":1,,}", "{n(a)i(1)!7 a separator where none can be");
     TOKENS("{\"a\":1 \"b\":2}", "{n(a)i(1)!7 a value where none can be");
-    TOKENS("{a:1}", "{!1 a property name must come here");
-    TOKENS("{1:1}", "{!1 a property name must come here");
-    TOKENS("{null:1}", "{!1 a property name must come here");
+    TOKENS("{a:1}", "{!1 a property name is expected here");
+    TOKENS("{1:1}", "{!1 a property name is expected here");
+    TOKENS("{null:1}", "{!1 a property name is expected here");
     TOKENS("{[]:1}", "{!1 an object or array where none can be");
     TOKENS("[tru]", "[!4 neither true, false nor null");
     TOKENS("[truee]", "[t!5 no JSON value begins so");

@@ -91,14 +91,15 @@ def client(make_table, service):
 
 
 @pytest.fixture
-def disk(tmp_path, backups):
-    """A directory with the old and the new text."""
+def disk(tmp_path, request):
+    """A directory with the old and the new text. The saves that need a backup are among those of IS_ALL."""
     for name in ("new", "old", "work"):
         (tmp_path / name).mkdir()
     for text in ("new", "old"):
         (tmp_path / text / "f.json").write_text(TEXT % text)
     run("tar", "cf", tmp_path / "tar", "-C", tmp_path / "new", "f.json")
-    (tmp_path / "backups").symlink_to(backups)
+    if IS_ALL:
+        (tmp_path / "backups").symlink_to(request.getfixturevalue("backups"))
     return tmp_path
 
 

@@ -234,7 +234,7 @@ def test_a_short_outage_is_not_seen(mounts, begin, fill, stored, outage, gate):
 def test_a_long_outage(mounts, fill, stored, outage, gate):
     """What is queued stays queued until the service is back. What comes later fails, and its caller is told."""
     fill("long", [*keys("p", 60), *keys("q", 3)])
-    mount = mounts("ttl=600", "timeout=2", faults=f"down={outage},hold=batch:{gate}")
+    mount = mounts("ttl=600", "timeout=4", faults=f"down={outage},hold=batch:{gate}")
     files = [mount / "long/p" / name for name in sorted(os.listdir(mount / "long/p"))]
     gate.touch()
     for file in files[:30]:
@@ -390,7 +390,7 @@ def test_unmount_waits_for_the_queue(mounts, begin, fill, stored, gate):
 def test_unmount_reports_what_was_not_deleted(mounts, fill, stored, outage, gate, fault):
     fill(fault, keys("p", 40))
     fails = {"down": f"down={outage}", "throttled": "fail=batch:*:503:ServerBusy"}[fault]
-    mount = mounts("ttl=600", "timeout=2", faults=f"{fails},hold=batch:{gate}")
+    mount = mounts("ttl=600", "timeout=4", faults=f"{fails},hold=batch:{gate}")
     gate.touch()
     unlink_all(mount / fault / "p")
     outage.touch()

@@ -335,7 +335,7 @@ ENDPOINT_ADVICE = (
     ids=["silent", "cut", "500", "502", "504", "200"],
 )
 def test_a_failure_says_what_to_do(mounts, proxy, trouble, said, advice):
-    mount = mounts("timeout=2", "ttl=600", env=proxy.credentials)
+    mount = mounts("timeout=4", "ttl=600", env=proxy.credentials)
     assert os.path.exists(mount / "steady")
     for name, value in trouble.items():
         setattr(proxy, name, value)

@@ -213,7 +213,7 @@ def outage(tmp_path):
 
 @on_both
 def test_nothing_new_is_queued_while_the_service_is_known_to_be_down(mounts, outage, stored):
-    mount = mounts("writeback", LONG, "timeout=2", faults=f"down={outage}")
+    mount = mounts("writeback", LONG, "timeout=4", faults=f"down={outage}")
     directory = mount / "down/p"
     os.listdir(directory)
     outage.touch()
@@ -268,7 +268,7 @@ def test_what_is_not_stored_at_the_end_is_kept_and_reported(mounts, service, out
     source = [service.source] if service.source else []
     with open(mount.point.with_name("log"), "wb") as log:
         daemon = subprocess.Popen(
-            [FAULTY, "mount", "-f", "-o", f"writeback,timeout=2,{LONG}", *source, mount.point],
+            [FAULTY, "mount", "-f", "-o", f"writeback,timeout=4,{LONG}", *source, mount.point],
             stderr=log,
             env=environment(TABLEFUSE_FAULTS=f"down={outage}", **service.credentials, **mount.variables()),
         )
@@ -509,7 +509,7 @@ def test_a_writer_that_waits_too_long_is_told(mounts, tmp_path, stored):
     gate = tmp_path / "gate"
     gate.touch()
     faults = f"hold=write:{gate},hold=batch:{gate}"
-    mount = mounts("writeback", "pending_size=64K", LONG, "timeout=2", faults=faults)
+    mount = mounts("writeback", "pending_size=64K", LONG, "timeout=4", faults=faults)
     results = []
     while not results or results[-1] == "":
         results.append(write(mount / f"full/p/late{len(results):03}.json", json.dumps({"Fill": FILL})))

@@ -149,9 +149,10 @@ class Episode:
         assert found == (("ENOENT", None) if self.entity.members is None else ("", self.canonical()))
 
     def lost_texts(self):
+        """Those of this file: what the one before has lost may come later."""
         found = whole_lost_texts(self.mount)
         assert found.keys() >= self.lost_before
-        return [text for name, text in found.items() if name not in self.lost_before]
+        return [text for name, text in found.items() if name.endswith(f"-{TABLE}-p-{self.row}.json")]
 
     def compare_lost(self):
         """(the texts that are kept with the write that was refused, the lost texts that are not kept at all). The former

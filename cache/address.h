@@ -18,13 +18,14 @@ static inline int address_compare(struct address a, struct address b)
     return order != 0 ? order : bytes_compare(a.position, b.position);
 }
 
-/* Of a copy: table, NUL, position. */
+/* The size of a copy, which is: table, NUL, position. */
 static inline size_t address_size(struct address address)
 {
     return strlen(address.table) + 1 + address.position.size;
 }
 
-/* Copies it into `text`, which has room for its size. The copy's views are into `text`. */
+/* Copies the address into `text`, which has address_size bytes. The result has views into `text`.
+ */
 static inline struct address address_copy(struct address address, char *text)
 {
     size_t table_size = strlen(address.table) + 1;
@@ -34,17 +35,18 @@ static inline struct address address_copy(struct address address, char *text)
     return (struct address){text, {text + table_size, address.position.size}};
 }
 
-/* The same as the key of a map. */
+/* The address as the key of a map. */
 static inline struct map_key address_key(struct address address)
 {
     return (struct map_key){{address.table, strlen(address.table) + 1}, address.position};
 }
 
-/* An unsettled key of a table has become known. `from`: the beginning of positions that ends with
- * the unsettled key; `to`: the same with the key. Both end without NUL. Every position that begins
- * with `from` begins with `to` from now on.
+/* An unsettled key stands for a long key that is known only by its cut name
+ * (client/base/position.h). A settlement says which key it is. `from`: the beginning of positions
+ * up to and with the unsettled key; `to`: the same with the known key. Neither has a NUL after the
+ * key. From now on every position that begins with `from` begins with `to` instead.
  *
- * Example: of a partition, from "LONG\xfe0123" to "LONG and more". Of a row in the partition p,
+ * Example: for a partition, from "LONG\xfe0123" to "LONG and more". For a row in the partition p,
  * from "p NUL LONG\xfe0123" to "p NUL LONG and more". */
 struct settlement {
     const char *table;
@@ -57,7 +59,7 @@ static inline bool settlement_is_of(const struct settlement *settlement, struct 
            bytes_start_with(address.position, settlement->from);
 }
 
-/* Appends the position that it is from now on. */
+/* Appends the settled position. */
 static inline int settlement_append(const struct settlement *settlement, struct bytes position,
                                     struct buffer *ret)
 {
@@ -75,24 +77,25 @@ enum directory_kind {
 struct directory {
     enum directory_kind kind;
     const char *table; /* NULL for DIRECTORY_TABLES */
-    /* The positions of the directory's rows. For a table all positions. For partition p the
-     * positions from "p NUL" on. For a prefix the positions that start with it: range.lo is the
-     * prefix (of RowKeys: "p NUL" and the prefix), range.hi the least position after them. */
+    /* The positions of the directory's rows. For a table all positions. For partition p those that
+     * start with "p NUL". For a prefix those that start with it: range.lo is the prefix (for a
+     * prefix of RowKeys "p NUL" and the prefix), range.hi the least position after them. */
     struct range range;
-    /* The service's $filter: listings show what matches, the first child is the first one that
-     * matches, and a process that has listed the directory has listed that. NULL: all. */
+    /* The service's $filter: listings show only entities that match. A process that has listed the
+     * directory with a filter counts as having listed only these. NULL: all. */
     const char *filter;
 };
 
-/* A directory and those that contain it, by the path that was used: the directory itself first, the
- * table's own last. `.flat` and filters are left out: they stand for the directory that contains
- * them. */
+/* A directory and those that contain it, along the path that a process has used: the directory
+ * itself first, the table's last. `.flat` and filters are no steps: they show the directory that
+ * contains them. */
 struct directory_path {
     const struct directory *steps;
     size_t n; /* at least 1 */
-    /* It leads through `.flat`, or through a filter above the partition: its names never change. */
+    /* The path leads through `.flat`, or through a filter above the partition: such names never
+     * change to prefixes when the table grows. */
     bool is_flat;
-    const char *filter; /* of the directory itself, by the path that was used; NULL: none */
+    const char *filter; /* of the directory itself, if the path leads through one; NULL: none */
 };
 
 /* A whole table. It exists even without a row; any other directory exists only with one. */
@@ -100,7 +103,7 @@ static inline bool directory_is_table(const struct directory *directory)
 {
     return directory->table && directory->range.lo.size == 0;
 }
-/* All of a table, whichever its layout. */
+/* All rows of a table, whatever its layout. */
 static inline struct directory directory_of_table(const char *table)
 {
     return (struct directory){.kind = DIRECTORY_FLAT, .table = table, .range = RANGE_ALL};

@@ -8,12 +8,12 @@
 struct caller {
     struct call call;
     uint64_t process;    /* struct process.number of fs/base/process_id.h; 0: not known */
-    int64_t patience_ms; /* after each answered page the deadline is this far away again */
-    int64_t end_ms;      /* the deadline is never put off beyond it; 0: no end */
+    int64_t patience_ms; /* after each answered page the deadline becomes now + patience_ms */
+    int64_t end_ms;      /* the deadline never becomes later than this; 0: no limit */
     int64_t valid_ms;    /* out: how long the kernel may keep the answer, also -ENOENT */
 };
 
-/* When the answer was asked for: the time of the attempt that succeeded, not of earlier attempts.
+/* When the answer was requested: the time of the attempt that succeeded, not of earlier attempts.
  * began_ms: when the call on the store began. */
 static inline int64_t caller_asked_ms(const struct caller *caller, int64_t began_ms)
 {
@@ -26,11 +26,11 @@ static inline void caller_made_progress(struct caller *caller, const struct cloc
     caller->call.deadline_ms = caller->end_ms > 0 ? MIN(deadline_ms, caller->end_ms) : deadline_ms;
 }
 
-/* Judges the failure r of a request that read ahead of the caller. Such a failure may concern
- * another part of the table than the caller asked for. Then this clears it and answers 0, and the
- * caller sends its own request, which gives the right result.
+/* Decides about the failure r of a request that was sent ahead, before the caller needed its rows.
+ * Such a failure may concern another part of the table than the caller reads. Then this function
+ * clears it and returns 0, and the caller sends its own request, which gives the right result.
  *
- * Answers r if the caller's own request would fail in the same way: it was interrupted, the
+ * Returns r if the caller's own request would fail in the same way: the call was interrupted, its
  * deadline has passed, there is no memory, or the service fails temporarily. */
 static inline int caller_forgive(struct caller *caller, int r)
 {

@@ -16,17 +16,17 @@ struct account {
     struct table_store *store;
     struct failure_log *failures;
     struct account_options options;
-    struct read_ahead_source read; /* what reading needs; the account's */
+    struct read_ahead_source read; /* the modules that reading needs; owned by the account */
     struct read_ahead *read_ahead;
     struct forms *forms;
     struct listing_source listings;
     struct write_side write;
-    _Atomic uint64_t orders; /* of stamps */
-    /* Processes that were told that a key in a text does not count, and 1 more. */
+    _Atomic uint64_t orders; /* the counter that orders stamps of the same time */
+    /* The processes for which a note has reported ignored keys: each as its number + 1. */
     _Atomic uint64_t reported_keys[REPORTED_KEYS];
 };
 
-/* The first question of every change: 0, or -EROFS with the reason. */
+/* Every change checks this first: 0, or -EROFS with the reason. */
 static inline int account_may_change(const struct account *account, struct caller *caller)
 {
     return account->options.is_read_only
@@ -34,93 +34,100 @@ static inline int account_may_change(const struct account *account, struct calle
                : 0;
 }
 
-/* The canonical text of the entity at `position`, of what a user or the service wrote. 0 or -errno.
- */
+/* Makes the canonical text of the entity at `position` from what a user or the service wrote. 0 or
+ * -errno. */
 int account_make_text(struct caller *caller, struct bytes position, struct bytes text,
                       enum entity_input_kind kind, struct buffer *ret);
-/* The same over what is there, and what it has that does not count, as lines; empty: nothing. */
+/* The same for a text that replaces a known entity. ret_notes: lines about parts of the text that
+ * are ignored, one about annotations and one about keys; "": none is. */
 #define TEXT_NOTE_SIZE (ENTITY_INPUT_MAX_LINE + 1)
 struct text_notes {
     char annotation[TEXT_NOTE_SIZE], key[TEXT_NOTE_SIZE];
 };
 int account_make_text_over(struct caller *caller, const struct entity_input_over *over,
                            struct buffer *ret, struct text_notes *ret_notes);
-/* The same of an edit, over what is known to be there. Sends nothing. */
+/* The same for an edit, with the entity that is known to exist there. Sends nothing. */
 int account_make_edit_text(struct account *account, struct caller *caller, const struct edit *edit,
                            struct buffer *ret, struct text_notes *ret_notes);
-/* Adds the notes of a text that was stored to the failure log: of keys once for each process. */
+/* Adds the notes of a text that was stored to the failure log; the note about keys once for each
+ * process. */
 void account_report_notes(struct account *account, const struct caller *caller,
                           struct address address, const struct text_notes *notes);
 static inline enum entity_input_kind account_input_kind(enum edit_begin begin)
 {
     return begin == EDIT_APPENDED ? INPUT_MERGE : INPUT_WHOLE;
 }
-/* The same of a stored entity, to be stored again at `position`. */
+/* Makes the canonical text of a stored entity that is to be stored again at `position`. */
 int account_make_stored_text(struct caller *caller, struct bytes position,
                              const struct entity *stored, struct buffer *ret);
-/* The refusal as a failure of the call. Returns its error. */
+/* Makes the refusal the failure of the call. Returns the error. */
 int account_refuse_text(struct call *call, int error, const struct entity_input_refusal *refusal);
 /* ETags of an entity that a store depends on; empty: none. */
 struct known_versions {
-    struct etag read;   /* which the process has read */
-    struct etag masked; /* which this mount masks */
-    bool has_read_lost; /* it has read a queued text, in whose place is another client's version */
+    struct etag read;   /* of the version that the process has read */
+    struct etag masked; /* of the version that this mount masks */
+    bool has_read_lost; /* the process has read a queued text that was refused, because another
+                           client's version was there */
 };
-/* The position is claimed. */
+/* Finds them. The caller has claimed the position. */
 void account_known(struct account *account, const struct caller *caller, struct address address,
                    struct known_versions *ret);
-/* 0; -ESTALE: has_read_lost, and it counts. */
+/* -ESTALE if has_read_lost is set and matters to this store; else 0. */
 int account_check_read(struct account *account, struct caller *caller, struct address address,
                        const struct known_versions *known);
 /* Sends one write, as committer_write. */
 int account_send(struct account *account, struct caller *caller, const char *table,
                  const struct write *write, struct entity *ret_now);
-/* The write of a text, by write_rule.h. The position is claimed. It is a view of the edit, the text
- * and what is known. Without a mask the edit is none that appends. */
+/* Chooses the write of a text by write_rule.h. The caller has claimed the position. The write has
+ * views into the edit, the text and `known`. EDIT_APPENDED is allowed only if the entity is masked.
+ */
 struct write account_choose_write(const struct account *account, const struct edit *edit,
                                   struct bytes text, const struct known_versions *known);
 /* What was last known of the entity, however long ago. Sends nothing. enum knowledge, or -ENOMEM;
- * of KNOWN_ROWS the caller finishes ret. */
+ * with KNOWN_ROWS the caller finishes ret. */
 int account_recall(struct account *account, struct address address, struct entity *ret);
-/* The same of what this mount masks. No page in ret: there is no mask, or the version that it masks
- * is not known. */
+/* The same for the version that this mount masks. No page in ret: there is no mask, or the masked
+ * version is not known. */
 void account_recall_masked(struct account *account, struct address address, struct entity *ret);
-/* What the failure of such a write means. Where another client was faster: -ESTALE. A Replace of an
- * entity that is gone is -ESTALE, too: -ENOENT from a write would not tell the user why. Afterwards
- * the process counts as one that has not read the entity, so that its next store succeeds. */
+/* Translates the failure of such a write. -ESTALE if another client has changed the entity first,
+ * also if it has deleted it: -ENOENT from a write would not tell the user why. Afterwards the
+ * process counts as not having read the entity, so that its next store succeeds. */
 int account_lose(struct account *account, struct caller *caller, struct address address, int error,
                  enum write_kind kind);
-/* account_lose of an edit over a text that was queued: it may have been refused for any reason, or
- * its version is not known because memory was missing. -ESTALE. */
+/* account_lose for an edit that was to replace a queued text. That text may have been refused for
+ * any reason, or its version is not known for lack of memory. -ESTALE. */
 int account_lose_queued(struct account *account, struct caller *caller, struct address address,
                         const char *reason);
-/* Makes `write` one over the version in `found`. A WRITE_REPLACE stores the text of that version
- * again, which is put into `text`. */
+/* Makes the version in `found` the one that `write` applies to. A WRITE_REPLACE stores the text of
+ * that version again; it is put into `text`. */
 int account_aim_at(struct caller *caller, const struct entity *found, struct write *write,
                    struct buffer *text);
-/* Sends a write with If-Match. Where another client was faster, sends it again for the version that
- * is there then; a WRITE_REPLACE stores that version's own text, if it may be stored
- * (account_make_stored_text). The position is claimed. ret: as of committer_write. 0; 1: done to
- * another version than the first; -errno. -ESTALE: it changed, and could not be read again. */
+/* Sends a write with If-Match. If another client has changed the entity, sends it again for the new
+ * version; a WRITE_REPLACE then stores that version's own text, if it may be stored
+ * (account_make_stored_text). The caller has claimed the position. ret: as of committer_write. 0;
+ * 1: another version than the first was written; -errno. -ESTALE: the entity changed, and could not
+ * be read again. */
 int account_write_over(struct account *account, struct caller *caller, const char *table,
                        struct write write, struct entity *ret);
 
-/* May changes be queued now? Not while the service does not answer: a change that is sent at once
- * tells its caller. */
+/* May changes be queued now? No while the service does not answer: a change that is sent at once
+ * reports that to its caller. */
 bool account_may_queue(struct account *account);
-/* How many bytes the write takes of a batch: all of them, if it does not go with others. */
+/* How many bytes the write takes in a batch; if it cannot share a batch with others, all bytes of
+ * one. */
 size_t account_request_bytes(struct account *account, const char *table, const struct write *write);
-/* Queues the change. The position is claimed, and after 0 it is not the caller's any more. */
+/* Queues the delete. The caller has claimed the position; after 0 the queue owns the claim. */
 int account_queue_delete(struct account *account, struct caller *caller, struct address address,
                          struct bytes etag, bool is_held);
-/* ret: the entity as readers see it from now on; the caller finishes it. */
+/* The same for a text. ret: the entity as readers see it from now on; the caller finishes it. */
 int account_queue_text(struct account *account, struct caller *caller, const char *table,
                        const struct write *write, struct entity *ret);
-/* As account_sync, but tells no failure of a change: it is kept for the next account_sync. */
+/* As account_sync, but does not report the failure of a change: it is kept for the next
+ * account_sync. */
 int account_drain(struct account *account, struct caller *caller, const char *table,
                   struct range range);
-/* Has a delete in the directory failed that was not told? Then the reason is in caller->call, and
- * it is told. Nothing is sent. */
+/* Has a delete in the directory failed that was not reported yet? True: its reason is in
+ * caller->call, and it counts as reported. Sends nothing. */
 bool account_report_delete(struct account *account, struct caller *caller,
                            const struct directory *directory);
 /* For batch_committer.h; the context is the account. */
@@ -128,53 +135,55 @@ void account_note_stored(void *context, struct address address, const struct bat
                          const struct entity *now);
 void account_note_failed(void *context, struct address address, const struct batched *change);
 
-/* The directories of the path become local, from steps[first] on; not the table's, which is there
- * without. 0 or -ENOMEM with the reason. */
+/* The directories of the path become local, from steps[first] on, except the table's, which exists
+ * anyway. 0 or -ENOMEM with the reason. */
 int account_keep_path(struct account *account, struct caller *caller,
                       const struct directory_path *path, size_t first);
-/* -ENOTEMPTY with the reason: a local directory is in it. */
+/* Returns -ENOTEMPTY, with the reason that a local directory is in the directory. */
 int account_fail_not_empty(struct caller *caller);
-/* Is a local directory in it? 0: no; -ENOTEMPTY, -ENOMEM. */
+/* Is a local directory in the directory? 0: no; -ENOTEMPTY, -ENOMEM. */
 int account_check_no_local(struct account *account, struct caller *caller,
                            const struct directory *directory);
-/* What is queued below the directory is sent. 0, also where a change there failed, which is not
- * told. -EBUSY: it takes longer than the call may, and goes on. */
+/* Sends what is queued below the directory, and waits. 0, also if a change there failed, which is
+ * not reported yet. -EBUSY: it takes longer than the call's deadline; the changes are still being
+ * sent. */
 int account_drain_below(struct account *account, struct caller *caller,
                         const struct directory *directory);
-/* -ENOTEMPTY: a delete in the directory has failed and was not reported yet; it is now, as the
- * reason. 0: none has. */
+/* -ENOTEMPTY: a delete in the directory has failed and was not reported before; the reason reports
+ * it. 0: none has. */
 int account_check_deletes(struct account *account, struct caller *caller,
                           const struct directory *directory);
-/* Answers r. -ENOTEMPTY gets the reason of account_check_deletes, if there is one. With any other
- * answer a failure stays kept, as a lost text does: fsync or the end of the mount reports it. */
+/* Returns r. If r is -ENOTEMPTY, it gets the reason of account_check_deletes, if there is one. Else
+ * a failed delete is kept, as a lost text is: fsync or the end of the mount reports it. */
 int account_explain_not_empty(struct account *account, struct caller *caller,
                               const struct directory *directory, int r);
-/* rmdir of a table: as account_remove_directory. */
+/* rmdir of a table, as account_remove_directory describes it. */
 int account_remove_table(struct account *account, struct caller *caller,
                          const struct directory *directory);
-/* Before the delete of an entity in the directory: 0, or -EBUSY with the reason: the process has
- * used the directory's partition by another path, too. */
+/* Called before an entity in the directory is deleted. -EBUSY with the reason: the process has also
+ * used the directory's partition by another path. Else 0. */
 int account_check_path(struct account *account, struct caller *caller,
                        const struct directory_path *path);
-/* The process has stored this version. One that cannot be seen is not remembered by that: its own
- * text is no other client's change. */
+/* The process has stored this version. Not recorded for process 0, which stands for all unknown
+ * processes: a text of its own is no other client's change. */
 static inline void account_wrote(struct account *account, const struct caller *caller,
                                  struct address address, const struct entity *now)
 {
     if (caller->process != 0)
         account_opened(account, caller, address, now);
 }
-/* The process has made `now` of the version `before`. If it knew that one, it knows this one. */
+/* The process has replaced the version `before` by `now`. If it had read `before`, it counts as
+ * having read `now`. */
 void account_note_replaced(struct account *account, const struct caller *caller,
                            struct address address, struct bytes before, const struct entity *now);
-/* Merges `over` into the entity, whatever other clients do to it meanwhile; if there is none,
- * `over` is stored alone. The position is claimed; `over` is as the user wrote it. As
- * account_store. */
+/* Merges `over` into the entity, and repeats that if other clients change it meanwhile. If the
+ * entity does not exist, `over` alone is stored. The caller has claimed the position; `over` is as
+ * the user wrote it. As account_store. */
 int account_append_claimed(struct account *account, struct caller *caller, struct address address,
                            struct bytes over, struct entity *ret);
 
-/* As account_unlink, of a masked entity: the version that is masked is not deleted. The position is
- * claimed. */
+/* account_unlink of a masked entity. The masked version is not deleted; another version, stored
+ * since by another client, is. The caller has claimed the position. */
 int account_delete_beside_mask(struct account *account, struct caller *caller,
                                struct address address, struct bytes masked);
 

@@ -1,47 +1,48 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef CACHE_QUEUE_PENDING_HOLD_H
 #define CACHE_QUEUE_PENDING_HOLD_H
-/* Holds: queued deletes that are sent later than others, because the rmdir of their table may come,
- * which drops the table in their place. They are acknowledged, and readers see them as made, like
- * every queued change (queued_change.is_held).
+/* Holds: queued deletes that are sent later than others, because an rmdir of their table may
+ * follow, and one Delete Table then replaces them all, as in `rm -r TABLE`. They are acknowledged,
+ * and readers see them as made, like every queued change (queued_change.is_held).
  *
- * A table has one hold. It begins with its first held delete, and it has an end:
+ * A table has at most one hold. It begins with the first held delete of the table, and ends
  *
- *   DELETE_POLICY_REST_MS after the last held delete, but at the latest PENDING_HOLD_MAX_MS after
- *     its begin; or by pending_end_hold
- *   when the room is 7/8 full (pending_may_hold). Then no delete of the table is held until nothing
- *     of it is queued, or its rmdir comes
+ *   - DELETE_POLICY_REST_MS after the last held delete, and PENDING_HOLD_MAX_MS after its begin at
+ *     the latest; a thread in pending_take ends it then
+ *   - by pending_end_hold
+ *   - when 7/8 of the room is used (pending_may_hold). Then no delete of the table is held until
+ *     the table has no queued change, or its rmdir begins
  *
- * Then what it has held is sent as every other change that is so old. That is behind what a caller
- * waits for: there may be a hundred thousand batches. A thread in pending_take ends the hold. There
- * are at most PENDING_HOLDS_MAX; beyond that, and without memory, a delete is queued as not held.
+ * After the end its deletes are sent like other queued changes of that age, but after those that a
+ * caller waits for, because they may be a hundred thousand batches. There are PENDING_HOLDS_MAX
+ * holds at most. If there are more, or memory is short, a delete is queued as not held.
  *
- * During the rmdir of the table, what it has held and what is left of that is held again
- * (pending_hold_again): the rmdir compares it with the rows, and perhaps drops the table.
+ * When the rmdir of the table begins, all its deletes that are held, or were held and are not sent
+ * yet, are held until the rmdir ends (pending_hold_again): it compares them with the rows, and
+ * perhaps drops the table.
  *
- * HELD IS A PROPERTY OF A PARTITION OF THE QUEUE: all changes that wait there are held.
+ * HELD IS A PROPERTY OF A PARTITION OF THE QUEUE: all changes that wait in it are held, or none is.
  *
- *   a held delete comes into a partition      the partition is held
- *     that has nothing queued
- *   ... into a held partition                 it joins
- *   ... into any other partition              it is queued as not held
- *   a change that is not held comes into      the partition is not held any more: what waits
- *     a held partition                        there is due PENDING_REST_MS after its queueing
+ *   what is queued            in a partition that is         then
+ *   a delete to be held       empty                          the partition is held
+ *   a delete to be held       held                           the delete is held, too
+ *   a delete to be held       neither                        the delete is not held
+ *   another change            held                           the partition is held no longer: each
+ *                                                            of its changes is due PENDING_REST_MS
+ *                                                            after it was queued
  *
- * Of a held partition only this is sent:
+ * From a held partition only these changes are sent; the rest stays held, even if it fills a batch:
  *
- *   the change of a position that a caller claims     that change alone
- *   what a drain covers: at most PENDING_BATCH_MAX    these alone
- *   ... more than that                                all that was queued before the drain
- *   the queue has no room for a change's bytes        all that was queued before
- *   pending is closed                                 all
+ *   a caller claims the position of a change              that change
+ *   a drain covers at most PENDING_BATCH_MAX changes      these changes
+ *   a drain covers more                                   all that were queued before the drain
+ *   the queue has no room for the bytes of a change       all that were queued before that change
+ *   pending is closed                                     all
  *
- * The rest stays held. A full batch alone is not sent.
- *
- * ROOM. Held changes do not wait for PENDING_PARTITION_MAX and PENDING_PARTITIONS_MAX. Nor does any
- * change in a partition that is held, or has been since it was empty: the thousands of changes in
- * it would make its caller wait for longer than a directory may be locked. There only max_bytes
- * counts, of which each batch that ends gives a part back.
+ * ROOM. Only max_bytes limits the changes of a partition that is held, or was held since it was
+ * last empty. PENDING_PARTITION_MAX and PENDING_PARTITIONS_MAX do not apply: with thousands of
+ * changes in it, a caller would wait for longer than the kernel may lock a directory. Each batch
+ * that ends frees some of max_bytes.
  *
  * Threads and ownership: as in pending.h. */
 #include "cache/queue/pending_queue.h"
@@ -50,19 +51,19 @@
 #define PENDING_HOLDS_MAX   64
 #define PENDING_HOLD_MAX_MS INT64_C(60000)
 
-/* Has the table a hold? While there is none at all, without the lock. */
+/* Does the table have a hold? Takes no lock while there is no hold at all. */
 bool pending_has_hold(struct pending *pending, const char *table);
-/* How many changes are queued in the range, up to `max`, if the first of them is a held delete of
- * the process; else 0. While there is no hold, without the lock. */
+/* If the first queued change of the range is a held delete of this process: how many changes are
+ * queued in the range, counted up to `max`. Else 0. Takes no lock while there is no hold at all. */
 size_t pending_holds(struct pending *pending, uint64_t process, const char *table,
                      struct range range, size_t max);
-/* May deletes of the table be held? Not while other tables have PENDING_HOLDS_MAX holds, and not
+/* May deletes of the table be held? No while other tables have PENDING_HOLDS_MAX holds, and no
  * while 7/8 of max_bytes are used: the rest is for changes that are not held, and for texts that
- * are being written (pending_room.h). ret_has_ended: the table's hold has just ended for that
- * reason. */
+ * are being written (pending_room.h). ret_has_ended: this call has ended the table's hold because
+ * of the 7/8. */
 bool pending_may_hold(struct pending *pending, const char *table, bool *ret_has_ended);
-/* What is queued in the partitions that have been held is held again until then, or until
- * pending_end_hold. What is sent goes on. */
+/* Holds again, until end_ms or pending_end_hold, what waits in the table's partitions that were
+ * held before. Batches that are being sent are not stopped. */
 void pending_hold_again(struct pending *pending, const char *table, int64_t end_ms);
 void pending_end_hold(struct pending *pending, const char *table);
 

@@ -13,7 +13,7 @@
 
 struct waiter { /* on the stack of its thread */
     TAILQ_ENTRY(waiter) entry;
-    bool has_claim; /* the position was handed over to it */
+    bool has_claim; /* the position is claimed by this waiter now */
 };
 
 TAILQ_HEAD(waiter_list, waiter);
@@ -29,7 +29,7 @@ struct mask {                      /* of a record */
 struct record { /* of a position that is claimed, queued or masked */
     RB_ENTRY(record) by_key;
     struct address address;     /* table "": the position is a table's name */
-    struct waiter_list waiters; /* in the order in which they came; none while FREE */
+    struct waiter_list waiters; /* first come, first served; none while FREE */
     struct mask *mask;          /* NULL: it is not masked */
     struct queued *queued;      /* while WAITING or SENDING */
     enum record_state state;
@@ -40,7 +40,7 @@ struct queued { /* the change of a record */
     TAILQ_ENTRY(queued) in_partition;
     struct record *record;
     struct partition *partition;
-    uint64_t number; /* of all that were ever queued */
+    uint64_t number; /* counts all changes that were ever queued */
     int64_t queued_ms;
     struct entity text;
     uint64_t process;
@@ -48,7 +48,7 @@ struct queued { /* the change of a record */
     uint32_t etag_size;
     uint8_t kind; /* enum write_kind */
     bool is_doubtful;
-    bool is_hurried; /* a caller waits for this one: it goes before what was queued earlier */
+    bool is_hurried; /* a caller waits for this one: it is sent before earlier ones */
     char if_match[];
 };
 
@@ -58,26 +58,26 @@ struct partition { /* that has a queued change */
     RB_ENTRY(partition) by_key;
     RB_ENTRY(partition) by_ready;
     struct address address;     /* the position is the PartitionKey */
-    struct queued_list waiting; /* what is hurried first; each of the two parts by number */
+    struct queued_list waiting; /* hurried changes first, then the others; both by number */
     struct queued_list sending; /* in any order */
     size_t count;               /* of `waiting` */
     size_t request_bytes;       /* of `waiting` */
     uint64_t due_number;        /* what is queued with this number or below is due */
-    int64_t not_before_ms;      /* of the next attempt */
+    int64_t not_before_ms;      /* the next attempt is not earlier */
     int64_t taken_ms;           /* when the last batch was taken */
-    int64_t ready_ms;           /* of the next batch; INT64_MAX: none, and not in the tree */
-    int out;                    /* batches */
+    int64_t ready_ms;           /* when a batch may be taken; INT64_MAX: never, and not in a tree */
+    int out;                    /* batches that are being sent */
     int failed_in_a_row;        /* attempts at which the service was not available */
-    bool is_held;               /* all of `waiting` is: pending_hold.h */
-    bool was_held;              /* it is held, or has been */
+    bool is_held;               /* all changes of `waiting` are held: pending_hold.h */
+    bool was_held;              /* it is held, or was */
     char text[];                /* table, NUL, PartitionKey */
 };
 
 struct hold { /* of a table, while changes of it are queued */
     TAILQ_ENTRY(hold) entry;
     int64_t began_ms;
-    int64_t end_ms; /* it ends then */
-    bool is_full;   /* it has ended because the room was full, and no other begins */
+    int64_t end_ms; /* when it ends */
+    bool is_full;   /* it has ended because the room was full: no delete of the table is held */
     char table[];
 };
 
@@ -89,13 +89,15 @@ struct kept_failure {
     char text[];
 };
 
-struct drain { /* goes along the records of its range: what it has passed has ended or is younger */
+/* Waits for the changes of its range, one record after the other in key order: those before `at`
+ * have ended, or were queued after the drain began. */
+struct drain {
     LIST_ENTRY(drain) entry;
     const char *table; /* NULL: all */
     struct range range;
-    uint64_t number; /* the last that counts */
+    uint64_t number; /* of the last change that it waits for */
     struct buffer at;
-    bool has_progress; /* one that it waits for has ended */
+    bool has_progress; /* a change that it waits for has ended */
 };
 
 TAILQ_HEAD(hold_list, hold);
@@ -107,21 +109,21 @@ TAILQ_HEAD(kept_failures, kept_failure);
 
 struct queue {
     struct partition_tree partitions;
-    struct ready_tree ready;        /* never held; the next batch first */
-    struct ready_tree ready_held;   /* was_held; likewise */
+    struct ready_tree ready;        /* partitions that were never held; the next batch first */
+    struct ready_tree ready_held;   /* partitions with was_held; likewise */
     _Atomic size_t partition_count; /* changes inside the monitor */
     size_t bytes;                   /* of changes and partitions */
     uint64_t last_number;
     struct hold_list holds;
     _Atomic size_t hold_count;     /* changes inside the monitor */
-    size_t once_held;              /* partitions that are held, or have been (was_held) */
+    size_t once_held;              /* partitions with was_held */
     struct kept_failures failures; /* the oldest first */
     size_t failure_count;
     LIST_HEAD(, drain) drains; /* that wait */
-    struct failure again;      /* why the last batch was put back; error 0: it was not */
-    int64_t tried_ms;          /* when a caller last made batches due because of that */
-    int out;                   /* batches */
-    bool took_held;            /* the last batch was of a partition that was_held */
+    struct failure again;      /* why the last batch must be sent again; error 0: it need not */
+    int64_t tried_ms;          /* when a caller last made batches due because of `again` */
+    int out;                   /* batches that are being sent */
+    bool took_held;            /* the last batch was of a partition with was_held */
     bool is_closed, is_stopped;
 };
 
@@ -132,7 +134,7 @@ struct pending {
     _Atomic size_t masks, claims, queued; /* change inside the monitor */
     _Atomic uint64_t ended;               /* queued changes and masks; likewise */
     struct record_tree records;
-    struct record_list tables; /* that are masked; the one that was masked first is first */
+    struct record_list tables; /* masked ones, in the order in which they were masked */
     size_t table_count;
     size_t waiting;
     size_t reserved; /* bytes of texts that are not queued: pending_room.h */
@@ -140,7 +142,7 @@ struct pending {
     LIST_HEAD(, table_watch) watches;
 };
 
-/* table NULL: every address is. */
+/* Is the address in the range of the table? table NULL: always. */
 static inline bool is_in_range(const char *table, struct range range, struct address address)
 {
     return !table || (strcmp(address.table, table) == 0 && range_holds(range, address.position));
@@ -153,27 +155,27 @@ static inline bool is_in_range(const char *table, struct range range, struct add
 /* Of pending_records.c: */
 struct record *pending_find_locked(struct pending *pending, const char *table,
                                    struct bytes position);
-/* The first record at or behind the position; NULL: none in the table. */
+/* The first record at or after the position; NULL: none in the table. */
 struct record *pending_seek_locked(struct pending *pending, const char *table,
                                    struct bytes position);
 struct record *pending_after_locked(struct record *record);
-/* The first record behind the address, also of another table. NULL: none. */
+/* The first record after the address, also of another table. NULL: none. */
 struct record *pending_behind_locked(struct pending *pending, struct address address);
 /* NULL: out of memory. */
 struct record *pending_find_or_add_locked(struct pending *pending, const char *table,
                                           struct bytes position);
-/* A record that is FREE and without a mask is freed. */
+/* Frees the record if it is FREE and has no mask. */
 void pending_free_if_unused_locked(struct pending *pending, struct record *record);
 void pending_set_claimed_locked(struct pending *pending, struct record *record);
-/* The change or claim has ended: the record is claimed by the caller that waits for it first, or
- * free. */
+/* The change or claim has ended: the first caller that waits for the record claims it; if none
+ * waits, it is free. */
 void pending_pass_on_locked(struct pending *pending, struct record *record);
-/* The same of a claim. */
+/* The same for a claim. */
 void pending_release_locked(struct pending *pending, struct record *record);
-/* call_check; the monitor is left meanwhile. */
+/* call_check, outside the monitor. */
 int pending_check_locked(struct pending *pending, struct call *call, const char *late);
-/* A position of the table has just been claimed; a queued change of it has just ended: the watches
- * of pending_table.h note that. */
+/* Called when a position of the table was claimed, and when a queued change of it has ended: for
+ * the watches of pending_table.h. */
 void watches_note_claim_locked(struct pending *pending, const char *table);
 void watches_note_end_locked(struct pending *pending, const char *table);
 
@@ -184,40 +186,42 @@ void queue_keep_failure_locked(struct pending *pending, struct address address,
 
 /* Of pending_partition.c: */
 struct address partition_address(const char *table, struct bytes position);
-/* Of max_bytes. */
+/* How much of max_bytes the partition itself takes. */
 size_t partition_bytes(struct address address);
-/* When its next batch is ready, as it stands now. INT64_MAX: not before something else changes. */
+/* When a batch of the partition may be taken, by its present state. INT64_MAX: not before that
+ * changes. */
 int64_t partition_ready_ms(const struct pending *pending, const struct partition *partition);
 /* NULL: there is none. */
 struct partition *queue_find_partition_locked(struct pending *pending, struct address address);
-/* NULL: out of memory. It has no change yet. */
+/* Adds a partition without changes. NULL: out of memory. */
 struct partition *queue_add_partition_locked(struct pending *pending, struct address address);
 /* The partitions of a table that have queued changes, by key. NULL: no more. */
 struct partition *queue_first_partition_locked(struct pending *pending, const char *table);
 struct partition *queue_next_partition_locked(struct partition *partition);
-/* The one whose batch is taken next, at its ready_ms. NULL: none may be taken. */
+/* The partition whose batch is taken next, at its ready_ms. NULL: none may be taken. */
 struct partition *queue_first_ready_locked(struct pending *pending);
-struct partition *queue_first_unheld_locked(struct pending *pending); /* of the never held ones */
+struct partition *queue_first_unheld_locked(struct pending *pending); /* of those never held */
 /* Any change that waits to be sent; NULL: none. */
 struct queued *queue_first_waiting_locked(struct queue *queue);
-/* The change waits in its partition now, or not any more. The caller updates the partition. */
+/* Adds the change to the waiting ones of its partition, or removes it. The caller then calls
+ * queue_update_locked. */
 void queue_insert_waiting_locked(struct queued *queued);
 void queue_remove_waiting_locked(struct queued *queued);
-/* Something of the partition has changed: it is ready at another time, or not used any more; then
- * it is freed. */
+/* Called after a change of the partition: computes ready_ms anew, and frees the partition if it has
+ * no changes. */
 void queue_update_locked(struct pending *pending, struct partition *partition);
-/* Is a batch of the partition ready by now? NULL: no. */
+/* May a batch of the partition be taken now? NULL: no. */
 bool partition_is_ready(const struct pending *pending, const struct partition *partition);
-/* A caller waits for bytes: everything is due, unless a batch is ready. */
+/* A caller waits for bytes: makes everything due, unless a batch may be taken now. */
 void queue_hurry_for_bytes_locked(struct pending *pending);
-/* A caller waits for the end of the change: it is due, before all others of its partition. */
+/* A caller waits for the change: makes it due, before the others of its partition. */
 void queue_hurry_locked(struct pending *pending, struct queued *queued);
-/* Everything of the table that may hold positions of the range; table NULL: everything. */
+/* Makes due all partitions of the table that may have positions in the range; table NULL: all. */
 void queue_make_due_locked(struct pending *pending, const char *table, struct range range);
-void queue_make_unheld_due_locked(struct pending *pending); /* everything that was never held */
-/* What was put off is sent now. */
+void queue_make_unheld_due_locked(struct pending *pending); /* all that were never held */
+/* Batches that wait to be sent again become due. */
 void queue_try_again_locked(struct pending *pending);
-/* Has a change with this number, or a lower one, not ended? */
+/* Is a change with this number or a lower one still queued? */
 bool queue_has_older_locked(struct pending *pending, uint64_t number);
 
 /* The hold of a table; NULL: it has none. */
@@ -225,29 +229,30 @@ struct hold *hold_find_locked(const struct queue *queue, const char *table);
 void hold_free_locked(struct queue *queue, struct hold *hold);
 
 /* Of pending_hold.c: */
-/* The change is about to be queued in the partition: is the partition held then? The caller updates
- * the partition afterwards. */
+/* Called before the change is queued: sets whether the partition is held from now on. The caller
+ * then calls queue_update_locked. */
 void hold_change_locked(struct pending *pending, struct partition *partition,
                         const struct queued_change *change);
-/* Ends the holds whose time has come. When does the next one end? INT64_MAX: there is none. */
+/* Ends the holds whose end_ms has passed. Returns when the next one ends; INT64_MAX: there is none.
+ */
 int64_t hold_end_due_locked(struct pending *pending);
 
 /* Of pending_stall.c: */
 /* While the service does not answer: the errno and the reason; else 0. */
 int queue_check_answers_locked(struct pending *pending, struct call *call);
-/* What was put off is sent now, at most once a second: the service may be back, which costs no
- * request while it is known to be away. */
+/* Batches that wait to be sent again become due, at most once a second, to find out whether the
+ * service is back. This costs no request while the store knows that the service is down. */
 void queue_probe_locked(struct pending *pending);
 
 /* Of pending_room.c: */
-size_t room_for_queue_locked(const struct pending *pending); /* bytes that the queue may have */
+size_t room_for_queue_locked(const struct pending *pending); /* bytes that the queue may use */
 
 /* Of pending_drain.c: */
 /* The queued change has just ended. */
 void drains_note_end_locked(struct pending *pending, const struct queued *queued);
 
 /* Of pending_queue.c: */
-/* A waiting change ends without having been sent. */
+/* Ends a waiting change that was not sent. */
 void queue_end_unsent_locked(struct pending *pending, struct queued *queued);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef CACHE_QUEUE_PENDING_QUEUE_H
 #define CACHE_QUEUE_PENDING_QUEUE_H
-/* The queue of pending: changes that no caller waits for, and that are sent in batches. A caller
- * that has claimed a position hands its change over, and the change has the position from then on:
+/* The queue of pending: changes that are sent later, in batches, while no caller waits. A caller
+ * that has claimed a position hands its change over; from then on the change owns the position:
  *
  *     CLAIMED -queue-> WAITING -take-> SENDING -end-> FREE, or CLAIMED by a caller that waits
  *                      WAITING <-------SENDING        the service was not available
@@ -10,56 +10,60 @@
  *   WAITING, SENDING   acknowledged; readers see the change as made (pending_next)
  *
  * A batch is an entity group transaction: changes of one partition, each position once. At most
- * PENDING_BATCHES_OUT batches of a partition are out at once. When is a batch taken?
+ * PENDING_BATCHES_OUT batches of a partition are being sent at a time. A batch of a partition is
+ * due, and a thread takes it:
  *
- *   a full batch waits                              at once
- *   the oldest change is PENDING_REST_MS old        then, with what there is
- *   a caller claims a position that is queued       at once: the change is hurried
- *   a drain covers it, and at most                  at once: these are hurried
- *     PENDING_BATCH_MAX records of the table
- *   a drain covers it and more                      at once
- *   the queue has no room for a change's bytes      at once, everything
- *   the service was not available at the last one   after 1 s, 2 s, ... 30 s; with a drain, or once
- *                                                   a call has failed for that reason, at once, but
- *                                                   at most once a second; when pending is closed.
- *                                                   Until then a full batch, or a claim, waits, too
+ *   if a full batch waits                           at once
+ *   if its oldest change is PENDING_REST_MS old     at once, with as many changes as there are
+ *   if a caller claims the position of a change     at once: that change is hurried
+ *   if a drain covers a change of it                at once; what it covers is hurried if its range
+ *                                                   has PENDING_BATCH_MAX records at most
+ *   if the queue has no room for a change's bytes   at once, like all other partitions
+ *   if the service was not available for its last   after 1 s, 2 s, ... 30 s, even if a full batch
+ *     batch                                         or a claim waits. A drain, or a call that fails
+ *                                                   for the same reason, makes it due earlier, at
+ *                                                   most once a second; so does pending_close
  *
- * Within a partition the hurried changes go first, then the oldest. So a caller that claims waits
- * for the batches that are out, and for its own, however many changes were queued before. This
- * tears nothing: the queue knows no order between positions, and a position has one change at most.
- * Partitions that are ready are ranked; those of one rank take turns:
+ * A batch takes the hurried changes of its partition first, then the oldest ones. So a caller that
+ * claims waits only for the batches that are being sent, and for its own, however many changes were
+ * queued earlier. This order is safe: changes of different positions are independent, and a
+ * position has one change at most.
+ *
+ * Which partition is first? Partitions with a due batch have a rank; those of one rank take turns:
  *
  *   1   a change in it is hurried
  *   2   a drain covers a change in it
  *   3   any other
  *
- * Of partitions that are held or have been there may be thousands. So while one that was never held
- * is ready, too, and rank 1 is empty, they get every second batch, whatever the rank; none, if rank
- * 2 has only such that were never held.
+ * Partitions that were ever held (below) may be thousands, and must not delay all others. While
+ * rank 1 is empty and a partition that was never held is due, too, those that were held get every
+ * second batch, whatever their rank; and no batch while rank 2 has only partitions never held.
  *
- * BACK-PRESSURE. pending_queue waits for room:
+ * BACK-PRESSURE. pending_queue waits while one of these is full:
  *
- *   of the whole queue        max_bytes, for changes and partitions, less what the texts of open
+ *   the queue                 max_bytes for changes and partitions, minus what the texts of open
  *                             files take (pending_room.h)
- *   of the change's           PENDING_PARTITION_MAX waiting changes, unless it is held or has been
- *     partition
- *   of partitions             PENDING_PARTITIONS_MAX that were never held, if its own is new
+ *   the change's partition    PENDING_PARTITION_MAX waiting changes. No limit if the partition is
+ *                             held, or was
+ *   the set of partitions     PENDING_PARTITIONS_MAX that were never held, if the change's
+ *                             partition is new
  *
- * The last two bound the time of a drain of what was never held: a drain holds the kernel's lock of
- * a directory. They are large enough: 2,000 waiting changes fill both batches of a partition, and
- * 2,000 partitions occupy all threads. A caller that waits for such a place does not wait for what
- * was held, of which there is no limit but max_bytes: see above. While a caller waits for bytes, or
- * for a place for its partition, and no batch is ready, what is queued is due: else it would wait
- * until the oldest change is a second old.
+ * The last two limit how long a drain takes, because a drain holds the kernel's lock of a
+ * directory. They are large enough to use all threads: 2,000 waiting changes fill both batches of a
+ * partition, and 2,000 partitions occupy all threads. They do not count partitions that were held,
+ * which only max_bytes limits: so nobody waits for a place until those are sent. While a caller
+ * waits for bytes, or for a place for its partition, and no batch is due, what is queued becomes
+ * due: otherwise the caller would wait until the oldest change is a second old.
  *
- * HELD CHANGES are not sent before their hold ends, except for a claim, a drain or want of room,
- * and they do not wait for the last two: pending_hold.h.
+ * HELD CHANGES are deletes that wait for the rmdir of their table. They are sent when their hold
+ * ends; earlier only for a claim, for a drain, or to make room. The last two limits do not apply to
+ * them: pending_hold.h.
  *
- * While the service does not answer, nothing new is queued: pending_is_stalled, and a caller that
- * waits for room fails with the reason. What is queued already stays until the service takes or
- * refuses it, or the mount ends.
+ * While the service does not answer, nothing new is queued (pending_is_stalled), and a caller that
+ * waits for room fails with the reason. Changes that are queued already stay until the service
+ * makes or refuses them, or the mount ends.
  *
- * Threads, ownership and errors: as in pending.h. Texts are held by a reference to their page. */
+ * Threads, ownership and errors: as in pending.h. A queued text holds a reference to its page. */
 #include "cache/queue/pending.h"
 #include "client/store/table_store.h"
 
@@ -73,15 +77,17 @@
 #define PENDING_FAILURES_MAX   1000
 
 struct queued_change {
-    struct write write;   /* views; `text` counts for its length alone */
-    struct entity text;   /* one row, which readers see; referenced. No page: a delete */
-    size_t request_bytes; /* which the write takes of a batch's body */
-    uint64_t process;     /* handed back with the change */
+    struct write write;   /* views; of its `text` only the length is used */
+    struct entity text;   /* the row that readers see; the queue takes a reference. Without a page:
+                             a delete */
+    size_t request_bytes; /* of the write in the body of a batch */
+    uint64_t process;     /* handed back in struct batched */
     bool is_held;         /* a delete that joins the hold of the table */
 };
-/* The caller has claimed the position, and does not release it after 0: the change has it then.
- * Blocks for room. -ENOMEM; -EINTR, -ETIMEDOUT: no room in time; or why the service does not
- * answer: the claim stays. */
+/* Queues a change of a position that the caller has claimed. 0: the change owns the position, and
+ * the caller must not release it. Blocks while there is no room. -ENOMEM; -EINTR, -ETIMEDOUT: no
+ * room in time; or why the service does not answer. After an error the caller still has its claim.
+ */
 int pending_queue(struct pending *pending, const char *table, const struct queued_change *change,
                   struct call *call);
 
@@ -90,8 +96,8 @@ struct batched {
     struct entity text;    /* borrowed; no page: a delete */
     uint64_t process;
     bool is_doubtful; /* it was sent before, and the answer was lost: it may have been made */
-    /* Out, by the user of the batch: */
-    enum { BATCH_AGAIN, BATCH_MADE, BATCH_FAILED } end; /* AGAIN: it is still to be sent */
+    /* Out, set by the thread that sends the batch: */
+    enum { BATCH_AGAIN, BATCH_MADE, BATCH_FAILED } end; /* AGAIN: it must be sent again */
     struct failure failure;                             /* of BATCH_FAILED */
 };
 
@@ -100,49 +106,50 @@ struct write_batch { /* large: on the heap */
     size_t n;
     struct write writes[PENDING_BATCH_MAX]; /* borrowed from pending until pending_end */
     struct batched changes[PENDING_BATCH_MAX];
-    int failed_before; /* private to pending: attempts in a row, when it was taken */
-    /* Out: why changes are sent again; error 0: for no reason of the service. If it is unanswered,
-     * nothing new is queued until a batch is answered. */
+    int failed_before; /* private to pending: failed attempts in a row, when it was taken */
+    /* Out: why changes must be sent again; error 0: not because of the service. If the service did
+     * not answer, nothing new is queued until it answers a batch. */
     struct failure again;
 };
-/* Waits until a batch is due, and takes it. Its writes ascend. False: pending is closed, and
- * nothing is left to be taken. */
+/* Waits until a batch is due, and takes it. Its writes are in ascending order. False: pending is
+ * closed, and nothing is left to take. */
 bool pending_take(struct pending *pending, struct write_batch *ret);
-/* Each change has its end. Of one that is MADE the result is in the range cache by now. The failure
- * of another is kept for the next pending_report that covers it, of PENDING_FAILURES_MAX at most.
- */
+/* Gives a taken batch back: each of its changes has its `end`. The result of one that is MADE is
+ * already in the range cache. The failure of one that has FAILED is kept for the next
+ * pending_report that covers it; at most PENDING_FAILURES_MAX are kept. */
 void pending_end(struct pending *pending, struct write_batch *batch);
 
-/* Makes what is queued in the range due, and waits until it has ended. 0, whether it has succeeded
- * or failed; -EINTR, -ENOMEM; -ETIMEDOUT, with how many are left, and they go on; or, as soon as
- * the service does not answer, why (is_unanswered). table NULL: everything. What is queued after
- * the call began does not count. patience_ms: when a change that it waits for has ended, the
- * deadline is this far away again; 0: it is not put off. */
+/* Makes the queued changes of the range due, and waits until they have ended, with success or not:
+ * 0. -EINTR, -ENOMEM; -ETIMEDOUT: the reason has how many are left, and they are still sent; or, as
+ * soon as the service does not answer, why (is_unanswered). table NULL: everything. It does not
+ * wait for changes that are queued after the call began. patience_ms: each time one of its changes
+ * ends, the deadline becomes now + patience_ms; 0: the deadline is fixed. */
 int pending_drain(struct pending *pending, const char *table, struct range range,
                   int64_t patience_ms, struct call *call);
 enum reported_changes { REPORT_ALL, REPORT_DELETES };
-/* Tells the first of these changes in the range that has failed, and that was not told before: 1,
- * and its reason is in call; or 0. The others are forgotten with it: they are in the failure log.
- */
+/* Reports the first failed change of the range (REPORT_DELETES: the first failed delete) that was
+ * not reported before: 1, and its reason is in call. 0: there is none. The others in the range
+ * count as reported with it; the failure log has them all. */
 int pending_report(struct pending *pending, enum reported_changes which, const char *table,
                    struct range range, struct call *call);
 
-/* Did the service not answer the last batch? Then a caller sends its change by itself, and gets the
- * reason; what is queued is tried again, too, at most once a second. */
+/* Did the service not answer the last batch? Then a caller sends its change itself instead of
+ * queueing it, and gets the reason if that fails. The queue is retried as well, at most once a
+ * second. */
 bool pending_is_stalled(struct pending *pending);
-/* How many changes have failed that were not told; at most PENDING_FAILURES_MAX. */
+/* How many failed changes are not reported yet; at most PENDING_FAILURES_MAX. */
 size_t pending_unreported(struct pending *pending);
 /* How many partitions have queued changes. */
 size_t pending_partitions(struct pending *pending);
 
-/* Everything is due now. pending_take answers false as soon as nothing is left. */
+/* Makes everything due. From now on pending_take returns false when nothing is left. */
 void pending_close(struct pending *pending);
 /* Waits until nothing is queued, up to the deadline. */
 void pending_wait_empty(struct pending *pending, int64_t deadline_ms);
-/* After pending_close: pending_take answers false from now on, whatever is left. */
+/* After pending_close: pending_take returns false from now on, whatever is left. */
 void pending_stop(struct pending *pending);
-/* After pending_stop, when no batch is out: takes what is left, one after the other, as if it had
- * failed; `visit` is told each. */
+/* After pending_stop, when no batch is being sent: removes all changes that are left, as if they
+ * had failed, and calls `visit` for each. */
 typedef void pending_visitor(void *context, struct address address, const struct batched *change);
 void pending_abandon(struct pending *pending, pending_visitor *visit, void *context);
 

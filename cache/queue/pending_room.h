@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef CACHE_QUEUE_PENDING_ROOM_H
 #define CACHE_QUEUE_PENDING_ROOM_H
-/* Room for texts that are not queued yet: those of files that are open for writing. They take it
- * from the same max_bytes as what is queued (pending_queue.h). Both together take max_bytes, or 9/8
- * of it where the texts alone take more than 7/8.
+/* Reserves memory for texts that are not queued yet: those of files that are open for writing. They
+ * share max_bytes with the queued changes (pending_queue.h). Both together take max_bytes at most,
+ * or 9/8 of it while the texts alone take more than 7/8.
  *
- *   a text gets longer   it waits while the queue is over its room, as a change does: what is
- *                        queued is due then. While it waits it counts already, so that changes
- *                        which come later do not take its room
- *   a change is queued   its room is what the texts leave of max_bytes, and at least an eighth:
- *                        deletes never wait until a file is closed. A text does not wait for that
- *                        eighth, which a long `rm -r` fills again and again
- *   a delete is held     only while both are below 7/8 (pending_may_hold)
+ *   a text gets longer   it waits until both fit into max_bytes, as a new change waits. What is
+ *                        queued becomes due. The text's bytes count while it waits, so that later
+ *                        changes do not take them
+ *   a change is queued   the queue may use what the texts leave of max_bytes, and at least 1/8 of
+ *                        it, so that deletes never wait until a file is closed. A text does not
+ *                        wait for this 1/8, which a long `rm -r` fills again and again
+ *   a delete is held     only while both together are below 7/8 (pending_may_hold)
  *
- * A text waits for what is queued, and never for another text: where the texts alone are over
- * max_bytes, it is refused. A single text has room for any length, as an empty queue has for any
- * change. At the end of a file its room is given back; the change that it has queued has its own by
- * then.
+ * A text waits for queued changes, and never for another text: if the texts alone would exceed
+ * max_bytes, it is refused. If it is the only text, it may have any length, as an empty queue takes
+ * any change. When a file is closed, its room is given back; if its text was queued, the queued
+ * change has room of its own by then.
  *
  * Threads and ownership: as in pending.h. Sizes in bytes. */
 #include "cache/queue/pending.h"
 
-/* A text that has `own` bytes of room already gets `more`. 0; -ENOSPC: the texts fill it; -EINTR,
- * -ETIMEDOUT: no room in time; or why the service does not answer. */
+/* A text that has `own` bytes of room gets `more`. 0; -ENOSPC: the texts alone fill max_bytes;
+ * -EINTR, -ETIMEDOUT: no room in time; or why the service does not answer. */
 int pending_reserve(struct pending *pending, size_t own, size_t more, struct call *call);
-/* A text that has `before` bytes of room needs `after` instead: less, or what it cannot do without.
- * Never waits. */
+/* A text that has `before` bytes of room has `after` from now on: fewer, or more that must not be
+ * refused. Never waits. */
 void pending_set_reserved(struct pending *pending, size_t before, size_t after);
 
 #endif

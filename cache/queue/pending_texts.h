@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef CACHE_QUEUE_PENDING_TEXTS_H
 #define CACHE_QUEUE_PENDING_TEXTS_H
-/* Goes along the texts that are queued, one at a time, in the order of tables and positions. What
- * ends or is queued meanwhile may be met or not; no text is met twice.
+/* Iterates over the queued texts, in the order of tables and positions. A text that ends or is
+ * queued meanwhile may be visited or not; no text is visited twice.
  *
  *   struct queued_text at;
  *   queued_text_init(&at);
@@ -19,13 +19,13 @@ struct pending;
 struct queued_text {             /* a copy; used by one thread */
     char table[TABLE_NAME_SIZE]; /* empty before the first one */
     struct buffer position;
-    struct etag if_match; /* empty: no one version is replaced */
+    struct etag if_match; /* of the version that it replaces; empty: any */
     struct entity text;
 };
 
 void queued_text_init(struct queued_text *at);
 void queued_text_finish(struct queued_text *at);
-/* Goes on to the next one: 1; 0: there is no more; -ENOMEM. Any thread. */
+/* Moves to the next text: 1; 0: there are no more; -ENOMEM. Any thread. */
 int pending_next_text(struct pending *pending, struct queued_text *at);
 
 DEFINE_CLEANUP(struct queued_text *, queued_text_finish);

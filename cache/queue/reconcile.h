@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef CACHE_QUEUE_RECONCILE_H
 #define CACHE_QUEUE_RECONCILE_H
-/* A batch was refused because of a row, and the rows were read: what becomes of one of its writes?
- * Pure; any thread.
+/* A batch was refused because of one of its rows, and the rows were read again. Decides for one
+ * write of the batch what is done with it. Pure; any thread.
  *
  *   write \ there is now   no row   the version of if_match   another version
  *   delete                 MADE     SEND                      LOST
@@ -10,17 +10,17 @@
  *   replace, merge         GONE     SEND                      LOST; doubtful and its text: MADE
  *   upsert                 SEND     -                         SEND
  *
- * An if_match of * fits every version. The text of a merge is there if all its properties are.
+ * "Doubtful" writes were sent before, and their answer was lost. "Its text": the row has the text
+ * of the write; of a merge, all its properties. An if_match of * fits every version.
  *
  *   SEND     its precondition holds: send it again
- *   MADE     it is as the write would make it
- *   LOST     -ESTALE. A delete that meets another version leaves it: no user saw that one
- *   GONE     -ESTALE: as for a caller that waits (account_store)
+ *   MADE     the row is as the write would make it
+ *   LOST     -ESTALE. A delete does not delete another version, because no user saw that one
+ *   GONE     -ESTALE, as for a store that is sent at once (account_store)
  *   EXISTS   -EEXIST
  *
- * Doubtful: the write was sent before, and the answer was lost. Example: a batch of 100 deletes is
- * refused because another process has deleted 40 of the rows. One read shows 60 rows: 40 deletes
- * are MADE, 60 are sent again. */
+ * Example: a batch of 100 deletes is refused because another process has deleted 40 of the rows.
+ * One read shows 60 rows: 40 deletes are MADE, 60 are sent again. */
 #include "client/store/table_store.h"
 
 enum reconciled {

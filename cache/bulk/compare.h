@@ -16,7 +16,7 @@ enum compare_side { COMPARE_FROM, COMPARE_TO, COMPARE_SIDES };
 
 enum pair_kind { PAIR_EQUAL, PAIR_ONLY_FROM, PAIR_ONLY_TO, PAIR_DIFFERENT, PAIR_UNREADABLE };
 
-struct pair_row { /* a view; page NULL: this side has no entity of the key */
+struct pair_row { /* a view; page NULL: this side has no entity with the key */
     const struct page *page;
     size_t row;
 };
@@ -28,21 +28,21 @@ struct pair { /* what both sides have of one key */
 
 struct compare { /* zero at the start; private */
     struct compare_stream {
-        struct run rows; /* those that were not compared */
+        struct run rows; /* those that are not compared yet */
         bool has_ended;
     } streams[COMPARE_SIDES];
 };
 void compare_finish(struct compare *compare);
 
 enum compare_step { COMPARE_PAIR, COMPARE_END, COMPARE_NEEDS_FROM, COMPARE_NEEDS_TO };
-/* The next pair in key order; valid until the next call. COMPARE_NEEDS_*: the rows of that side
- * that follow must be given first, or its end. */
+/* The next pair in key order; valid until the next call. COMPARE_NEEDS_*: give the next rows of
+ * that side first, or its end. */
 enum compare_step compare_next(struct compare *compare, struct pair *ret);
-/* The rows, one at least, that follow those of this side; takes the reference. */
+/* Gives the next rows of this side, at least one; takes the reference. */
 void compare_give(struct compare *compare, enum compare_side side, struct run *rows);
 void compare_give_end(struct compare *compare, enum compare_side side);
 
-/* The kind of two rows of one key, or of a row that the other side has not. */
+/* The kind of a pair: two rows with one key, or one row that the other side does not have. */
 enum pair_kind compare_rows(struct pair_row from, struct pair_row to);
 
 #endif

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef CACHE_BULK_GROUPS_H
 #define CACHE_BULK_GROUPS_H
-/* What an import has read and not sent yet, grouped into batches: entity group transactions, each
- * of one partition and with no row twice. Pure; one thread.
+/* The changes that an import has read and not sent yet, grouped into batches: entity group
+ * transactions, each of one partition and with no row twice. Pure; one thread.
  *
- * A partition has a queue of groups. A change joins the last one, and begins a new one
+ * A partition has a queue of groups. A change is added to the last group, or to a new one
  *
- *   - if the last one has its limit of rows or bytes
- *   - if its row is in the last one already, so that the later of two changes of one row is made
- *     last. A WRITE_UPSERT_REPLACE takes the place of another one instead: that one would be
- *     overwritten. It is not sent then, also if the service refuses the later one
+ *   - if the last group is full, in rows or bytes
+ *   - if the last group has a change of the same row: so the later of the two is made last. But a
+ *     WRITE_UPSERT_REPLACE takes the place of another one, which it would overwrite: that one is
+ *     not sent, even if the service refuses the later one
  *
- * The groups of a partition are taken in their order, one at a time: the next one after
- * groups_end. A group that can get no more rows is ready, and taken at once. If there is no room
- * for another change, the largest group is taken of those whose partition has nothing out. So input
- * that is sorted by partition needs a batch for 100 rows, and input in any order as few as the room
- * allows. Example: rows of 1,000 bytes in random order over 20,000 partitions go four a batch. */
+ * The groups of a partition are sent in their order, one at a time: the next one after groups_end.
+ * A group that can get no more rows is ready, and taken at once. If there is no room for another
+ * change, the largest group is taken, of those whose partition has no batch under way. So input
+ * that is sorted by partition needs one batch for 100 rows, and input in another order as few as
+ * the room allows. Example: rows of 1,000 bytes in random order over 20,000 partitions are sent
+ * four to a batch. */
 #include "client/store/table_store.h"
 
 #define GROUPS_BATCH_MAX 100
@@ -24,20 +25,21 @@
 struct groups;
 struct groups_limits {
     size_t batch_rows, batch_bytes; /* of one batch; rows: 1 to GROUPS_BATCH_MAX */
-    size_t max_bytes;               /* of memory, for what waits */
-    size_t max_out_bytes;           /* of memory, for what is out */
+    size_t max_bytes;               /* of memory, for changes that wait */
+    size_t max_out_bytes;           /* of memory, for changes that are being sent */
 };
 int groups_create(const struct groups_limits *limits, struct groups **ret); /* 0 or -ENOMEM */
-void groups_destroy(struct groups *groups); /* takes NULL; no batch is out */
+void groups_destroy(struct groups *groups); /* takes NULL; no batch may be under way */
 
-struct grouped { /* a change; views of memory that the groups have */
+struct grouped { /* a change; views of memory that the groups own */
     struct write write;
-    uint64_t line;    /* where it stands in the input */
-    uint64_t objects; /* of the input that it stands for: those whose place it took, and itself */
+    uint64_t line;    /* of the input */
+    uint64_t objects; /* how many objects of the input it stands for: itself, and those whose place
+                         it has taken */
 };
-/* Copies the change. request_bytes: what it takes of a batch's bytes. -EAGAIN: there is no room for
- * it; take batches, or end some, and add it again. -ENOMEM. A change that is larger than the room
- * is taken if nothing waits. */
+/* Copies the change. request_bytes: its size in a batch. -EAGAIN: there is no room for it; take
+ * batches, or end some, and add it again. -ENOMEM. A change that is larger than max_bytes is
+ * accepted if nothing else waits. */
 int groups_add(struct groups *groups, const struct write *write, size_t request_bytes,
                uint64_t line);
 
@@ -46,8 +48,8 @@ struct groups_batch {
     size_t n, bytes;                                 /* bytes: of memory */
     const struct grouped *changes[GROUPS_BATCH_MAX]; /* ascending by position */
 };
-/* Takes a group that is ready; with takes_any the largest one if none is. False: there is none, or
- * no room for what is out. The batch stays valid until groups_end. */
+/* Takes a group that is ready; with takes_any and no ready one, the largest one. False: there is
+ * none, or max_out_bytes is reached. The batch stays valid until groups_end. */
 bool groups_take(struct groups *groups, bool takes_any, struct groups_batch *ret);
 void groups_end(struct groups *groups, struct groups_batch *batch);
 

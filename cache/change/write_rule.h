@@ -3,7 +3,7 @@
 #define CACHE_CHANGE_WRITE_RULE_H
 /* Chooses the write, and its precondition, with which a text is stored. Pure; any thread.
  *
- *     how the edit began    nothing known      process read R      snapshot S        B is masked
+ *     how the edit began    nothing known      process read R      opened S          B is masked
  *     EDIT_NEW              upsert             -                   -                 Replace B
  *     EDIT_EXCLUSIVE        Insert             -                   -                 Replace B
  *     EDIT_OVER             upsert             Replace R           -                 Replace B
@@ -14,12 +14,12 @@
  *
  *   - upsert: WRITE_UPSERT_REPLACE, without a precondition
  *   - Replace X: with If-Match X; Replace *: of any version, but the entity must exist
- *   - a cell `-` does not count: the row's rule is that of the cells that do. Of two that count the
- *     one farther right decides, and "stored before" decides over all
- *   - a masked version is one that this mount does not show: appending begins a new text there.
- *     What was opened before the mask goes on instead: cache/change/store.c ends the mask, and
- * merges
- *   - what is appended where nothing is masked is stored by cache/change/append.c
+ *   - the row is chosen by write_facts.begin; "stored before" (last_stored is set) wins over all
+ *   - the column is the last one that is true and whose cell is not `-`. Example: EDIT_NEW by a
+ *     process that has read R: upsert, as if nothing were known
+ *   - EDIT_APPENDED with nothing masked is stored by cache/change/append.c. The row is for a masked
+ *     entity, which this mount does not show: appending begins a new text there. But a file that
+ *     was opened before the mask appends to the masked text: cache/change/store.c ends the mask
  *
  * With conflict=overwrite every Replace becomes an upsert.
  *
@@ -43,7 +43,7 @@ struct write_facts { /* ETags; empty: none */
 
 struct write_rule {
     enum write_kind kind;
-    struct bytes if_match; /* a view of one of the facts, or static; empty: none */
+    struct bytes if_match; /* a view of one of the facts, or static; empty: no precondition */
 };
 struct write_rule write_rule_choose(const struct write_facts *facts);
 

@@ -1,38 +1,39 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef CACHE_WHO_DELETE_POLICY_H
 #define CACHE_WHO_DELETE_POLICY_H
-/* Decides what an unlink does:
- *   NOW      it is sent at once, and its result is the answer
- *   QUEUED   it is queued, and sent with others later; of a process that may drop the table, even
- *            later (pending_hold.h)
+/* Decides whether the delete of an unlink is sent at once or queued:
+ *   NOW      it is sent at once, and the unlink returns the service's answer
+ *   QUEUED   the unlink succeeds, and the delete is sent later in a batch; still later if the
+ *            process may drop the table (pending_hold.h)
  *
- * What counts is the burst of the process. A burst ends with a rest: DELETE_POLICY_REST_MS without
- * an unlink that begins, or one that is answered. Its count is the number of NOW since it began or
- * since a delete failed. The first row that applies decides; whether the process has listed is said
- * of the unlink's directory:
+ * A single `rm` gets the service's answer; a process that deletes many files is fast. The decision
+ * depends on the process's burst: its unlinks without a rest of DELETE_POLICY_REST_MS in which no
+ * unlink begins and none is answered. The count of a burst is its number of NOW decisions. It is 0
+ * at the begin of the burst and again after a delete has failed. The columns say whether the
+ * process has listed the directory of the unlink:
  *
- *   since the count began                has not listed    has listed    for example
- *   no delete has succeeded              NOW               NOW           no permission
- *   one has, the count is below FIRST    NOW               QUEUED        rm a b c; rm -r
- *   one has, the count is FIRST          QUEUED            QUEUED        rm *
+ *   since the count was 0             not listed    listed    for example
+ *   no delete has succeeded           NOW           NOW       a process without permission
+ *   one has, count below FIRST        NOW           QUEUED    rm a b c; rm -r
+ *   one has, count is FIRST           QUEUED        QUEUED    rm *
  *
- * So a process without permission gets the error of each file: each delete is sent at once until
- * one succeeds.
+ * FIRST is DELETE_POLICY_FIRST. The first row gives a process without permission the error of each
+ * file.
  *
- * Threads: until the first success each thread has one NOW under way; then the count, which
- * includes those without an answer, limits NOW. Without a failure, N threads have at most
- * max(N, FIRST) NOW in a burst. A success that comes after the failure of another thread counts,
- * whichever delete was sent first.
+ * Example: `rm -r T/p` lists T/p. Its first unlink is NOW and succeeds; all further ones are
+ * QUEUED. If a queued one fails, the next unlink is NOW.
  *
- * Bounded: the last DELETE_POLICY_PROCESSES processes that delete; the least recently used is
- * forgotten. A forgotten process begins a burst. Process 0 (unknown) is never remembered: always
+ * A process with several threads: the count includes deletes that are not answered yet. Before the
+ * first success each thread may have one NOW under way. So in a burst without a failure N threads
+ * have max(N, FIRST) NOW at most. A success that arrives after another thread's failure counts as a
+ * success after it, whichever delete was sent first.
+ *
+ * Bounded: the last DELETE_POLICY_PROCESSES processes that delete; the least recently used one is
+ * evicted, and its next unlink begins a new burst. Process 0 (unknown) is never recorded: always
  * NOW.
  *
  * Thread-safety: any thread; one leaf mutex; no I/O; never blocks.
- * Units: now_ms is monotonic milliseconds. Times of several threads may come in any order.
- *
- * Example: `rm -r T/p` lists T/p. Its first unlink is NOW and succeeds; all further ones are
- * QUEUED. If a queued one fails, the next unlink is NOW. */
+ * Units: now_ms is monotonic milliseconds. Several threads may report times in any order. */
 #include "client/base/base.h"
 
 #define DELETE_POLICY_PROCESSES 64
@@ -44,11 +45,12 @@ enum delete_decision { DELETE_NOW, DELETE_QUEUED };
 struct delete_policy;
 int delete_policy_create(struct delete_policy **ret);     /* 0 or -ENOMEM */
 void delete_policy_destroy(struct delete_policy *policy); /* takes NULL */
-/* An unlink of the process. has_listed: the process has listed the entity's directory. */
+/* Decides for one unlink of the process. has_listed: the process has listed the entity's directory.
+ */
 enum delete_decision delete_policy_unlink(struct delete_policy *policy, uint64_t process,
                                           bool has_listed, int64_t now_ms);
-/* The answer of a delete that was sent at once, or the failure of a queued one. It does nothing for
- * a process that is not remembered. */
+/* Records the answer to a delete that was sent at once, or the failure of a queued one. Does
+ * nothing for a process that is not recorded. */
 void delete_policy_answered(struct delete_policy *policy, uint64_t process, bool is_deleted,
                             int64_t now_ms);
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef FS_TEXT_CONTROL_TEXT_H
 #define FS_TEXT_CONTROL_TEXT_H
-/* The text of a file of `.tablefuse/`, as it was made for a LOOKUP. It never changes: the kernel
- * ends splice and sendfile at a file's size, so stat, open and read of one node show one text. Any
- * thread. A text is counted: each node, each open file and the control directory may have it. */
+/* The text of a file of `.tablefuse/`, as it was made for a LOOKUP. It never changes, so stat, open
+ * and read of one node show the same text: the kernel ends splice and sendfile at the size that
+ * stat has shown. Any thread. Reference-counted: nodes, open files and the control directory hold
+ * references. */
 #include "client/base/bytes.h"
 #include "fs/tree/inode.h"
 
@@ -21,7 +22,7 @@ int control_text_create(struct buffer *text, bool for_owner, int64_t made_at_100
 struct control_text *control_text_ref(struct control_text *text);
 void control_text_unref(struct control_text *text); /* takes NULL */
 struct control_text *
-control_text_of_node_file(struct node_file *file); /* the reference goes along */
+control_text_of_node_file(struct node_file *file); /* takes over the reference */
 
 DEFINE_CLEANUP(struct control_text *, control_text_unref);
 

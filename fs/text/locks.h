@@ -1,62 +1,65 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef FS_TEXT_LOCKS_H
 #define FS_TEXT_LOCKS_H
-/* flock and fcntl locks, between the processes that use this mount. A lock belongs to an entity or
- * a scratch file, whichever node a descriptor has, and moves with it by a rename. What is replaced
- * or removed keeps its locks for those who have it open.
+/* flock and fcntl locks, between the processes that use this mount. A lock is on an entity or a
+ * scratch file, whichever of its nodes a descriptor has open, and moves with it in a rename. A file
+ * that is replaced or removed keeps its locks while it is open.
  *
- * A lock ends when its owner says so: by an unlock, or by the FLUSH of any of the owner's handles
- * of the file (fcntl). At the latest it ends with the handle that took it. Deadlocks are not found.
+ * A lock ends by an unlock of its owner; an fcntl lock also by the FLUSH of any of the owner's
+ * handles of the file. At the latest a lock ends when the handle that took it is closed. Deadlocks
+ * are not detected.
  *
- * Thread-safety: any thread; one leaf mutex; never blocks. A caller that is to wait is kept in a
- * queue, and answered by the thread that ends the lock. Callbacks run without the mutex, but for
- * is_interrupted. */
+ * Thread-safety: any thread; one leaf mutex; never blocks. A caller that must wait is put into a
+ * queue, and gets its answer from the thread that ends the lock. Callbacks run without the mutex,
+ * except is_interrupted. */
 #include "cache/address.h"
 
 #include <sys/types.h>
 
 #define LOCKS_MAX                                                                                  \
-    ((size_t)10000) /* of a mount, with those that wait: each call looks at all of a file */
+    ((size_t)10000) /* in a mount, waiting ones included: each call visits all of a file */
 
 struct locks;       /* all locks of a mount */
-struct locked_file; /* what may be locked; counted by handles */
+struct locked_file; /* a file that may be locked; handles hold references */
 
 struct lock {
-    bool is_flock;        /* else of fcntl: the two kinds know nothing of each other */
+    bool is_flock;        /* false: of fcntl. The two kinds do not conflict with each other */
     int type;             /* F_RDLCK, F_WRLCK, F_UNLCK */
-    uint64_t owner;       /* of fcntl: the kernel's; of flock: the handle */
-    uint64_t first, last; /* bytes; of flock all: 0 and UINT64_MAX */
+    uint64_t owner;       /* of fcntl: the kernel's lock_owner; of flock: the handle */
+    uint64_t first, last; /* bytes; for flock the whole file: 0 and UINT64_MAX */
     pid_t pid;
 };
 
-struct lock_waiters { /* what waits: a FUSE request */
+struct lock_waiters { /* a waiter is a FUSE request */
     bool (*is_interrupted)(void *waiter);
     void (*answer)(void *waiter, int error); /* 0 or -errno */
 };
 
 int locks_create(const struct lock_waiters *waiters, struct locks **ret); /* 0 or -errno */
 void locks_destroy(struct locks *locks); /* takes NULL; after locks_end */
-/* Answers -ENOTCONN to all that wait: no other call is under way, and none follows but closes. */
+/* Answers all waiters with -ENOTCONN. No other call may be under way, and only closes may follow.
+ */
 void locks_end(struct locks *locks);
 
-/* The file of that address, for a new handle; copied. A file without a table has its st_ino as
- * position. 0 or -ENOMEM. */
+/* The file with that address, for a new handle. The address is copied. For a file that is no entity
+ * address.table is "", and the position its st_ino. 0 or -ENOMEM. */
 int locks_open(struct locks *locks, struct address address, struct locked_file **ret);
-/* Ends the locks that the handle took, and those of flock, whose owner it is. */
+/* Ends the locks that the handle took, and the flock locks that it owns. */
 void locks_close(struct locks *locks, struct locked_file *file, uint64_t handle);
-/* The file `from` has the address `to` now, and a file that had it has none. to.table NULL: `from`
- * has none, as without memory. */
+/* The file with address `from` has the address `to` from now on, and a file that had `to` has none.
+ * to.table NULL, or no memory: `from` has none from now on. */
 void locks_move(struct locks *locks, struct address from, struct address to);
 
-/* Takes or ends a lock. 0; -EAGAIN: another owner has a lock in the range. waiter not NULL: then
- * waits, and 1; -EINTR: it is interrupted. -ENOLCK: there are LOCKS_MAX; -ENOMEM. */
+/* Takes or ends a lock. 0; -EAGAIN: another owner has a conflicting lock, and waiter is NULL. With
+ * a waiter: 1: the waiter is queued, and is answered later; -EINTR: it is already interrupted.
+ * -ENOLCK: there are LOCKS_MAX locks; -ENOMEM. */
 int locks_set(struct locks *locks, struct locked_file *file, uint64_t handle,
               const struct lock *lock, void *waiter);
-/* The lock that stands in the way, or one of F_UNLCK. */
+/* The lock that conflicts with this one; F_UNLCK as type: none does. */
 struct lock locks_test(struct locks *locks, struct locked_file *file, const struct lock *lock);
-/* Ends all locks of an owner of fcntl. */
+/* Ends all fcntl locks of the owner. */
 void locks_flush(struct locks *locks, struct locked_file *file, uint64_t owner);
-/* The waiter was interrupted. If it still waits, it is answered -EINTR. */
+/* The waiter was interrupted: if it is still queued, it is answered with -EINTR. */
 void locks_interrupt(struct locks *locks, void *waiter);
 
 DEFINE_CLEANUP(struct locks *, locks_destroy);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef FS_TREE_ATTRIBUTES_H
 #define FS_TREE_ATTRIBUTES_H
-/* The attributes that stat answers. Size and times come from the entity, owner and mode from the
- * mount. Pure. */
+/* The attributes that stat returns. Size and times are the entity's, owner and mode the mount's.
+ * Pure. */
 #include "client/base/base.h"
 
 #include <sys/stat.h>

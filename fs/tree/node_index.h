@@ -2,8 +2,8 @@
 #ifndef FS_TREE_NODE_INDEX_H
 #define FS_TREE_NODE_INDEX_H
 /* The nodes of the inode table by id and by name. Private to the table, which owns the nodes and
- * whose lock guards the index. A zeroed one is empty. A name may have several nodes: those of the
- * kind NODE_VERSION are before the others, and of each the youngest is first. */
+ * whose lock guards the index. Zeros are an empty index. A name may have several nodes: first those
+ * of the kind NODE_VERSION, then the others, in both groups the youngest first. */
 #include "fs/tree/node.h"
 
 RB_HEAD(id_tree, node);
@@ -18,7 +18,7 @@ struct node_index {
 void node_index_add(struct node_index *index, struct node *node);
 void node_index_remove(struct node_index *index, struct node *node);
 bool node_has_name(const struct node *node, uint64_t parent, struct bytes name);
-/* Each answers NULL if there is none. */
+/* Each of these returns NULL if there is none. */
 struct node *node_index_find(struct node_index *index, uint64_t id);
 struct node *node_index_after(struct node_index *index, uint64_t id); /* the next id */
 struct node *node_index_next(struct node *node);                      /* the next id */

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef FS_TREE_PLACE_H
 #define FS_TREE_PLACE_H
-/* What a node stands for. Places are made from names: only here does a path become keys, and only
- * here are names with a leading dot recognised. Pure. A place owns its strings, and never changes
- * but by place_settle.
+/* What a node stands for. Places are made from names: only this module turns a path into keys, and
+ * recognises names with a leading dot. Pure. A place owns its strings, and does not change, except
+ * by place_settle.
  *
- * Threads: place_settle is atomic to all functions but place_root and place_finish. One call sees
- * the place, or the parent, as it was before or as it is after, and answers for that state alone.
- * Two calls may see two states.
+ * Threads: place_settle is atomic for all functions except place_root and place_finish. Each call
+ * sees the place, or the parent, either before or after the settlement. Two calls may see different
+ * states.
  *
  * Example: in the root, `T` is the directory of table T. In it, `p` is the directory of partition p
- * and `Ne+` the directory of the partitions that start with Ne. In `p`, `r.json` is the entity
- * (p, r). In `T`, `p` and `Ne+` each, `.filter/EXPR` is the same directory with another listing:
- * what it shows matches EXPR, and what is looked up below resolves whether it matches or not. */
+ * and `Ne+` the directory of the partitions that start with Ne. In `p`, `r.json` is the entity (p,
+ * r). In each of `T`, `p` and `Ne+`, `.filter/EXPR` is the same directory with another listing,
+ * which shows only what matches EXPR. A lookup below it finds also what does not match. */
 #include "cache/address.h"
 #include "fs/tree/names.h"
 
@@ -25,7 +25,7 @@ enum place_kind {
     PLACE_DROP_DIRECTORY,    /* .tablefuse/drop */
     PLACE_DROPPED_TABLE,     /* TABLE! in it, whose rmdir drops the table: place_directory */
     PLACE_SCRATCH_DIRECTORY, /* a directory of scratch files: place_scratch_directory */
-    PLACE_FILTERS,           /* .filter, in which each name is a filter: filter_name.h */
+    PLACE_FILTERS,           /* .filter, whose entries are named by filters: filter_name.h */
 };
 
 enum control_file {
@@ -39,19 +39,20 @@ enum control_file {
 
 #define CONTROL_DIRECTORY_NAME ".tablefuse"
 extern const char *const control_file_names[CONTROL_FILES];
-/* Ends each name in `drop`. Programs remove a destination that is a directory before they move one
- * of its name there: what is removed by chance must not be a table, so no table has such a name. */
+/* Each name in `drop` ends in this, so that `TABLE!` differs from the name of the table. Programs
+ * that move a directory to a place where one of the same name exists remove the latter first; here
+ * that would drop the table. */
 #define DROPPED_SUFFIX "!"
 
 struct place {
     enum place_kind kind : 8;
     enum directory_kind directory_kind : 8;
-    enum directory_kind layout : 8; /* what the directories of tables are */
+    enum directory_kind layout : 8; /* of the directories of tables */
     enum control_file control_file : 8;
     bool is_root;
-    bool is_given; /* it exists wherever its parent does: no request is needed */
-    bool is_cut;   /* not settled: the place of some long key that starts so; see place_of_key */
-    struct place_text *text; /* last: table, range, filter; an entity's position is its lo */
+    bool is_given; /* it exists if its parent does: no request is needed */
+    bool is_cut;   /* from a cut name, and only the key's beginning is known; see place_of_key */
+    struct place_text *text; /* last: table, range, filter; an entity's position is range.lo */
 };
 
 /* The root of the mount. table NULL: the directory of all tables; else the directory of that table.
@@ -59,27 +60,27 @@ struct place {
 int place_root(const char *table, enum directory_kind layout, struct place *ret);
 void place_finish(struct place *place);
 
-/* What `name` stands for in the directory `parent`: anything but a scratch file, whose names are no
- * other's (scratch_name.h). It asks no service: the child may not exist.
- * The child's range lies within the parent's. 0, -ENOENT (no child can have this name),
- * -ENAMETOOLONG, -ENOTDIR, -ENOMEM; of a name in PLACE_FILTERS -EINVAL: filter_name.h tells why. */
+/* What `name` stands for in the directory `parent`: anything but a scratch file; nothing else has
+ * names of scratch files (scratch_name.h). Sends no request: the child may not exist. The child's
+ * range lies within the parent's. 0, -ENOENT (no child can have this name), -ENAMETOOLONG,
+ * -ENOTDIR, -ENOMEM; for a name in PLACE_FILTERS -EINVAL, whose reason filter_name.h gives. */
 int place_child(const struct place *parent, struct bytes name, struct place *ret);
-/* The child that stands for a key of the parent's range. A cut place is settled so, once its key
- * was found. 0, -ENOMEM, -EPROTO (the bytes are no key). */
+/* The child of the parent that stands for this key. It replaces the cut place of the child when its
+ * key was found. 0, -ENOMEM, -EPROTO (the bytes are no key). */
 int place_of_key(const struct place *parent, struct bytes key, struct place *ret);
-/* The child that is made by a cut name, of which `cut` is the place, as long as its key is not
- * known: it has an unsettled key (client/base/position.h). 0 or -ENOMEM. */
+/* The child that is created under a cut name while its key is not known: it gets an unsettled key
+ * (client/base/position.h). `cut`: the cut place of the name. 0 or -ENOMEM. */
 int place_of_unsettled(const struct place *parent, struct bytes name, const struct place *cut,
                        struct place *ret);
-/* Has it, or its partition, an unsettled key? */
+/* Does the place, or its partition, have an unsettled key? */
 bool place_is_unsettled(const struct place *place);
-/* Does what the settlement says, if it concerns the place. Other threads may use the place
- * meanwhile, and keep views of it: those are valid, and outdated, as long as the place lives. Only
- * one thread at a time may settle it. 0 or -ENOMEM: then nothing has changed. */
+/* Settles the place, if the settlement concerns it. Other threads may use the place meanwhile, and
+ * keep views of it: these show the old key, and stay valid as long as the place lives. Only one
+ * thread at a time may settle it. 0 or -ENOMEM: then nothing has changed. */
 int place_settle(struct place *place, const struct settlement *settlement);
-/* The directory of what starts with `prefix`, in a level or a partition. 0, -ENOMEM, or -ENOENT:
- * the parent shows no prefixes, or the prefix is not longer than the parent's own or does not start
- * with it. */
+/* The directory of the keys that start with `prefix`, in a level or a partition. 0, -ENOMEM, or
+ * -ENOENT: the parent shows no prefixes, or the prefix is not longer than the parent's own or does
+ * not start with it. */
 int place_of_prefix(const struct place *parent, struct bytes prefix, struct place *ret);
 
 /* A scratch file in a directory for which place_holds_scratch is true. 0 or -ENOMEM. */
@@ -95,14 +96,14 @@ bool place_is_of_control(const struct place *place);
 /* Views into the place. Of a cut place: the directory whose listing holds the key, if it exists. */
 struct directory place_directory(const struct place *place);
 struct address place_address(const struct place *place);
-/* Where the scratch files of a directory are, or where the directory of a scratch file is
- * (fs/scratch/scratch): the position at which the partition begins, and behind it the name of a
- * directory of scratch files. */
+/* The directory of scratch files (see scratch_directory of fs/scratch/scratch.h) for a directory,
+ * or for that of a scratch file: the position at which the partition begins; in a directory of
+ * scratch files followed by its name. */
 struct address place_scratch_directory(const struct place *place);
 
-/* The st_ino of a place that is no entity: of the SHA-256 of what the place stands for. So it is
- * the same for every spelling of a path and in every mount. It lies between PLACE_NUMBER_MIN and
- * twice that; the numbers of files are below (fs/tree/numbers.h). */
+/* The st_ino of a place that is no entity, made from the SHA-256 of what the place stands for. So
+ * it is the same for every spelling of a path and in every mount. It lies between PLACE_NUMBER_MIN
+ * and twice that; the numbers of files are lower (fs/tree/numbers.h). */
 #define PLACE_NUMBER_MIN ((uint64_t)1 << 62)
 uint64_t place_number(const struct place *place);
 

@@ -9,20 +9,21 @@
 struct child { /* a name in a directory */
     const struct inode *parent;
     struct bytes name;
-    struct place place; /* what the name stands for; empty: nothing */
-    struct buffer etag; /* of the version that was shown; empty: not known */
+    struct place place; /* what the name stands for; zero: nothing */
+    struct buffer etag; /* of the version that the user saw; empty: not known */
 };
 void child_init(struct child *child, const struct inode *parent, struct bytes name);
 void child_finish(struct child *child);
-/* What stands for the name, which the kernel has looked up. From the kernel's node of it come the
- * version that was shown and, for a short name, the long key; there may be no such node, and then
- * the key is looked for. -EPERM: a part of the mount; -ENOENT: no name of anything. */
+/* Finds what the name stands for; the kernel has looked it up before. The node of that LOOKUP has
+ * the version that the user saw and, for a cut name, the long key. If there is no such node, the
+ * key of a cut name is searched for. -EPERM: the name is a part of the mount; -ENOENT: it stands
+ * for nothing. */
 int child_find(struct request *request, struct child *child);
-/* What the name would stand for if it were created. As new_place_child; the reason is told. It is
- * settled if the name was given out before. */
+/* Finds what the name would stand for if it were created. As new_place_child, with the reason in
+ * the call. The key of a cut name is settled if this mount has shown the name before. */
 int child_find_new(struct request *request, struct child *child, bool is_directory);
-/* How a whole text is stored at `to`, by what is there now. An enum edit_begin or -errno. -EEXIST:
- * is_exclusive, and there is an entity. -EINVAL: is_empty, and there is one. */
+/* How a whole text is to be stored at `to`, which depends on whether an entity exists there: an
+ * enum edit_begin, or -errno. If it exists: -EEXIST with is_exclusive, -EINVAL with is_empty. */
 int change_edit_begin(struct request *request, struct address to, bool is_exclusive, bool is_empty);
 
 struct change {
@@ -31,18 +32,19 @@ struct change {
     struct directory_path path;
     struct directory *steps; /* of the path, owned */
 };
-/* A request to do what no mount does: it fails with -errno and the reason. */
+/* Replies to a request that no mount of tablefuse can fulfil: -errno with the reason. */
 void change_refuse(fuse_req_t req, const char *operation, fuse_ino_t parent, const char *name,
                    int error, const char *reason);
-/* Followed by one of the two ends below, which reply. -ESTALE: the node of the parent is not known.
- */
+/* Begins the request. One of the two change_end functions must follow, which reply. -ESTALE: the
+ * node of the parent is unknown. */
 int change_begin(struct change *change, fuse_req_t req, const char *operation, fuse_ino_t parent,
                  const char *name);
-/* Before the account is asked. The path begins with `child`; NULL: with the parent. */
+/* Called before a call of the account: fills `path`, from `child` up; NULL: from the parent up. */
 int change_prepare(struct change *change, const struct place *child);
-/* r: 0 or -errno. -ESTALE of a known parent becomes -EBUSY: the kernel would send it again. */
+/* r: 0 or -errno. If the parent is known, -ESTALE becomes -EBUSY, because upon ESTALE the kernel
+ * would send the request again. */
 void change_end_with_entry(struct change *change, int r, const struct fuse_entry_param *entry);
 void change_end_without_entry(struct change *change, int r);
-int change_refuse_taken(struct request *request); /* answers -EEXIST */
+int change_refuse_taken(struct request *request); /* something has the name: returns -EEXIST */
 
 #endif

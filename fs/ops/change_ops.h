@@ -2,12 +2,12 @@
 #ifndef FS_OPS_CHANGE_OPS_H
 #define FS_OPS_CHANGE_OPS_H
 /* The handlers of MKDIR, RMDIR and UNLINK, of MKNOD of a regular file, and of what no table
- * can hold: symbolic and hard links, devices, sockets and pipes are EPERM. Without a handler
+ * can hold: symbolic and hard links, devices, sockets and pipes get EPERM. Without a handler
  * libfuse would answer ENOSYS. CREATE is in open_ops, RENAME in rename_ops.
  *
  * The kernel locks a directory while one of them runs, so none takes longer than 30 s. A change is
- * not cancelled once it is sent. No error is ESTALE, upon which the kernel would send the change
- * again; but a request for a node that is not known is. */
+ * not cancelled once it is sent. The only ESTALE is for a parent node that is unknown, because upon
+ * ESTALE the kernel sends the change again. */
 #include "fs/kernel/request.h"
 
 void change_ops_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode);

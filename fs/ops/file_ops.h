@@ -13,7 +13,8 @@ void file_ops_write(fuse_req_t req, fuse_ino_t id, const char *data, size_t size
 void file_ops_flush(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *info);
 void file_ops_fsync(fuse_req_t req, fuse_ino_t id, int datasync, struct fuse_file_info *info);
 void file_ops_release(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *info);
-/* Frees the file of an open that the kernel did not take; after the reply. */
+/* Called after a reply to OPEN that the kernel did not accept, for example because the process was
+ * killed: frees the file. */
 void file_ops_drop(struct request *request, uint64_t id, struct open_file *file);
 
 #endif

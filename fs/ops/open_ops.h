@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef FS_OPS_OPEN_OPS_H
 #define FS_OPS_OPEN_OPS_H
-/* The handlers of OPEN and CREATE. What is open then is in fs/ops/file_ops. Any thread. */
+/* The handlers of OPEN and CREATE. Those for the opened files are in fs/ops/file_ops. Any thread.
+ */
 #include "fs/kernel/request.h"
 
 void open_ops_open(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *info);

@@ -12,28 +12,28 @@ bool open_writer_is_needed(int flags);
  *   node                               the thread wants     what OPEN does
  *                                      a writer
  *   of a new file                      -                    joins its writer
- *   a version's                        no                   ESTALE: the thread wants a writer
- *   minted, or an open writer's        no                   the same: it is another thread's node
+ *   of a version                       no                   ESTALE: the thread wants a writer
+ *   minted, or of an open writer       no                   the same: it is another thread's node
  *   minted for this thread             yes                  begins the node's writer, or joins it
  *   any, and the kernel sent no LOOKUP yes                  (1)
  *   any other                          yes                  (2)
  *
- *   - "wants a writer", "minted": fs/tree/stale_opens
- *   - (1) an open of /proc/self/fd/N, which leads to a node and not to a name. Of a version's node:
- *     as (2); of another: begins the node's writer, or joins it
- *   - (2) begins a writer that belongs to this handle alone. The kernel lets two threads that look
- *     up one name at the same time share one LOOKUP, so a thread may get the node that was meant
- *     for the other. The node goes on to show what it showed
+ *   - "wants a writer", "minted": fs/tree/stale_opens. To join is to open another handle of it
+ *   - (1) an open of /proc/self/fd/N, which leads to a node and not to a name. For the node of a
+ *     version: (2); for another node: begins its writer, or joins it
+ *   - (2) begins a writer that belongs to this handle alone. If two threads look up one name at the
+ *     same time, the kernel may send one LOOKUP for both, so a thread may get the node that was
+ *     meant for the other. What the node shows does not change
  *
- * Answers 0 and the handle; -ESTALE: the kernel looks the name up and opens again by itself; or
+ * Returns 0 and the handle; -ESTALE: the kernel looks the name up and opens again by itself; or
  * another -errno with the reason in the call. */
 int open_writer(struct request *request, const struct inode *inode, int flags,
                 struct writer_handle **ret);
-/* A CREATE: begins the writer of a new file. If the file was created meanwhile under another
- * spelling of its path, and is not stored yet: joins its writer, or -EEXIST with O_EXCL. */
+/* For a CREATE: begins the writer of a new file. If the file was just created under another
+ * spelling of its path, and is not stored yet: joins its writer, or with O_EXCL -EEXIST. */
 int open_writer_new(struct request *request, struct address address, int flags,
                     struct writer_handle **ret);
-/* Joins the writer of a new file, for reading alone. -ESTALE: it is stored by now. */
+/* Joins the writer of a new file, for reading only. -ESTALE: the file has just been stored. */
 int open_writer_read(struct request *request, const struct inode *inode,
                      struct writer_handle **ret);
 

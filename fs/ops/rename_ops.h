@@ -4,16 +4,17 @@
 /* The handler of RENAME. The kernel locks both directories while it runs (fs/ops/change_ops.h).
  *
  *   what is renamed    to                      what RENAME does
- *   an entity          an entity's name        account_rename. A writer of the entity stores under
- *                                              the new name from then on. A writer of the entity
- *                                              that had the new name stores nothing any more
+ *   an entity          an entity's name        account_rename. Writers of the renamed entity store
+ *                                              under the new name from then on. Writers of a
+ *                                              replaced entity store nothing any more
  *   a scratch file     an entity's name        see fs/ops/rename_scratch.h
  *   an entity          a scratch file's name   the same
  *   a scratch file     a scratch file's name   scratch_rename. A delete is sent if that replaces a
  *                                              backup whose original is still masked
  *   a new file that    a name without an       its writer has the new name, and stores there.
  *   is not stored      entity                  Nothing is sent
- *   the same           an entity               EBUSY: it would be emptied, or half replaced
+ *   the same           an entity               EBUSY: the entity would become empty, or get half a
+ *                                              text
  *   anything           a name that cannot be   EPERM, with the reason
  *                      created
  *   a directory                                EXDEV, so that mv copies and deletes

@@ -3,32 +3,35 @@
 #define FS_OPS_RENAME_SCRATCH_H
 /* Renames between scratch files and entities: how editors, `sed -i` and rsync save.
  *
- * A scratch file that gets an entity's name is stored, and is gone. An entity that gets a scratch
- * file's name is masked (account_mask): it becomes the original of a backup, and other clients see
- * it all the time. With the backup's removal the original is deleted, unless a new version has
- * taken its place by then. With the backup's return to its name it is shown again.
+ * A scratch file that is renamed to an entity's name is stored, and stops being a scratch file. An
+ * entity that is renamed to a scratch file's name is masked (account_mask), and a scratch file with
+ * its text becomes its backup; other clients still see the entity, the backup's "original". If the
+ * backup is removed, the original is deleted, unless a new version was stored over it. If the
+ * backup is renamed back, the original is visible again.
  *
- * All functions: 0 or -errno, the reason in the call; after an error nothing has changed here, but
- * as rename_scratch_to_entity says. Any thread. request_may_wait was called. */
+ * All functions: 0 or -errno, the reason in the call; after an error nothing has changed in this
+ * mount, with the exception of rename_scratch_to_entity. Any thread. Called after request_may_wait.
+ */
 #include "fs/ops/change.h"
 
-/* Settles the place of `to`, an entity's, by the key of the entity of which the file is a backup,
- * or by the file's text. As settler_settle. */
+/* Settles the unsettled key of `to`, an entity's name: by the key of the file's original, if it is
+ * a backup, or else by the file's text. As settler_settle. */
 int rename_scratch_settle(struct request *request, struct scratch_file *file, struct child *to);
 /* -EINVAL: the text is refused; or it is empty, and an entity has the name. -EEXIST: is_exclusive,
  * and something has the name. If the file is the backup of another entity, that one is deleted
- * after the store: if that fails, the text is stored, and the file stays a backup. The writers of
- * the name are held. An open file of it cannot be written any more. */
+ * after the store; if only the delete fails, the text is stored, and the file stays a backup.
+ * Called while the writers of the name are held. Open handles of the scratch file cannot write any
+ * more. */
 int rename_scratch_to_entity(struct request *request, struct scratch_file *file, struct address to,
                              bool is_exclusive);
-/* from: of an entity; path: of it. to: a scratch file's name; what has it is replaced. ret_number:
- * the st_ino of the backup; that of the entity is the next file's of its name. -EBUSY: the file is
- * not stored yet. */
+/* from: an entity's name; path: the entity's. to: a scratch file's name; a file with that name is
+ * replaced. ret_number: the st_ino of the backup, a new one. The entity's st_ino is for the next
+ * file with its name. -EBUSY: the renamed file is not stored yet. */
 int rename_scratch_from_entity(struct request *request, const struct child *from,
                                const struct directory_path *path, const struct child *to,
                                bool is_exclusive, uint64_t *ret_number);
-/* Deletes the original, if the file is the backup of one that is still masked. For what removes the
- * file, or puts another one in its place. */
+/* If the file is a backup whose original is still masked: deletes the original. Called by whatever
+ * removes the file, or replaces it by another one. */
 int rename_scratch_delete_original(struct request *request, struct scratch_file *file);
 
 #endif

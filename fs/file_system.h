@@ -2,7 +2,8 @@
 #ifndef FS_FILE_SYSTEM_H
 #define FS_FILE_SYSTEM_H
 /* The state of a mount: the user data of the FUSE session. fs/verbs/mount fills it before the
- * session runs. Afterwards only the atomics change; each part that has state has its own lock. */
+ * session runs. Afterwards only its atomic fields change; each object in it has a lock of its own.
+ */
 #include "cache/account.h"
 #include "client/base/lane.h"
 #include "fs/base/log.h"
@@ -21,8 +22,8 @@ struct fuse_session;
 
 struct waiting { /* callers that may be waiting for the service; see fs/kernel/request.h */
     _Atomic int all;
-    /* of them those of each table, of each user, and of each user about each table; by lanes as of
-     * client/base/lane.h */
+    /* of these: for each table, for each user, and for each pair of a user and a table; indexed by
+     * the lanes of client/base/lane.h */
     _Atomic int of_table[LANES], of_user[LANES], of_both[LANES];
 };
 
@@ -49,12 +50,12 @@ struct file_system {
     struct log *log;
     struct fuse_session *session;
     struct waiting waiting;
-    bool allows_updatedb;           /* of the option: it may read directories */
-    _Atomic bool has_told_unseen;   /* that a caller cannot be seen, in the log */
-    _Atomic bool has_told_updatedb; /* that it is kept out */
-    _Atomic bool is_ready;          /* the kernel has taken a successful reply to INIT */
-    _Atomic bool prunes_nodes;      /* the kernel forgets nodes when it is asked to */
-    _Atomic bool is_answering;      /* the first reply, the one to INIT, was begun */
+    bool allows_updatedb;           /* option allow_updatedb: updatedb may read directories */
+    _Atomic bool has_told_unseen;   /* the log has a line that a caller is unknown */
+    _Atomic bool has_told_updatedb; /* the log has a line that updatedb is refused */
+    _Atomic bool is_ready;          /* the kernel has accepted a successful reply to INIT */
+    _Atomic bool prunes_nodes;      /* the kernel supports channel_prune */
+    _Atomic bool is_answering;      /* the first reply, the one to INIT, has begun */
     bool (*ready)(void *context);   /* called when is_ready is set; false: unmount again */
     void *ready_context;
 };

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef FS_BASE_BOUNDED_H
 #define FS_BASE_BOUNDED_H
-/* Runs a function that may hang, in a child process, for a limited time. A system call on a file
- * system that does not answer returns only when its caller is killed, and once that file system's
- * process has read the request, not even then. So a child that hangs is not waited for. For
- * programs with one thread. */
+/* Runs a function that may hang in a child process, for a limited time. If a file system does not
+ * answer, a system call on it returns only when the caller is killed; after the file system's
+ * process has read the request, not even then. So nobody waits for a child that hangs. For programs
+ * with one thread. */
 #include "client/base/base.h"
 
-/* Runs in the child. Writes the answer to `ret`, which has room for it, and returns its size. */
+/* Runs in the child. Writes its result to `ret`, which has room for it, and returns the result's
+ * size. */
 typedef size_t bounded_question(const void *context, void *ret);
 
-/* Asks, and waits for the answer at most limit_ms. `ret` has `size` bytes, the most that an answer
- * takes. 0, -ETIMEDOUT, or -errno: there is no process or descriptor to ask with. */
+/* Runs the function, and waits for its result for limit_ms at most. `ret` has `size` bytes, the
+ * maximum of a result. 0; -ETIMEDOUT; or -errno: no process or descriptor could be created. */
 int bounded_call(bounded_question *question, const void *context, int64_t limit_ms, void *ret,
                  size_t size);
 

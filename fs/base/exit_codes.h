@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef FS_BASE_EXIT_CODES_H
 #define FS_BASE_EXIT_CODES_H
-/* The exit codes of the commands, and what each means. The manual, contrib/docs/errors.md and the
- * tests are compared with the help that is made of this. */
+/* The exit codes of the commands, and what each means. The help is made from this; tests compare it
+ * with the manual and contrib/docs/errors.md. */
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -12,7 +12,7 @@ enum command_exit {
     EXIT_CREDENTIALS = 3,
     EXIT_NETWORK = 4,
     EXIT_NOT_FOUND = 5,
-    EXIT_ABANDONED = 6, /* of unmount: and no call told it */
+    EXIT_ABANDONED = 6, /* of unmount: something was not stored, and no call reported it */
     EXIT_DAMAGED = 7,
     EXIT_MOUNTING = 32,
     EXIT_INTERRUPTED = 130, /* as of a process that SIGINT has ended */
@@ -25,8 +25,8 @@ struct exit_meaning {
 
 #define EXIT_OWN_MEANINGS 4 /* the maximum of one command, with the end */
 
-/* The code with this number, from 0 on, and what it means. own: where this command's meanings
- * differ. False: there is none. */
+/* The exit code with this index, from 0 on, and what it means. own: the meanings that differ for
+ * this command. False: there is none. */
 bool exit_codes_get(size_t number, const struct exit_meaning own[EXIT_OWN_MEANINGS],
                     struct exit_meaning *ret);
 

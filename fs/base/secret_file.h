@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef FS_BASE_SECRET_FILE_H
 #define FS_BASE_SECRET_FILE_H
-/* Reads a secret from a file, such as docker, Kubernetes and systemd hand them out. Any thread. */
+/* Reads a secret from a file, as docker, Kubernetes and systemd provide them. Any thread. */
 #include "client/store/call.h"
 
 #define SECRET_FILE_MAX_BYTES ((size_t)64 << 10)
@@ -15,11 +15,11 @@ enum secret_file_rule {                      /* whose file it may be */
                                                  * service's user read */
 };
 
-/* The file's text on the heap, without a line end at its end; the caller wipes it. The file is
- * opened once, and it is the opened one that is checked; links are followed, as Kubernetes has
- * them. Messages begin with `what`, and have neither the path, which may be the secret by mistake,
- * nor anything of the content. -EINVAL: not a regular file, against the rule, nothing but blanks,
- * too large, or it has a NUL; -ENOMEM; an errno of open or read. */
+/* Returns the file's text on the heap, without a line end at its end; the caller wipes it. The file
+ * is opened once, and the checks are done with the descriptor; links are followed, because
+ * Kubernetes uses them. Messages begin with `what`. They contain neither the path, which may be the
+ * secret by mistake, nor any of the content. -EINVAL: the file is not regular, breaks the rule, has
+ * only blanks, is too large, or has a NUL; -ENOMEM; an errno of open or read. */
 int secret_file_read(const char *what, const char *path, enum secret_file_rule rule,
                      struct call *call, char **ret);
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef FS_BASE_UNLINKED_FILE_H
 #define FS_BASE_UNLINKED_FILE_H
-/* A file without a name for what waits: it is gone when the process ends. */
+/* A file without a name, for data that a command must keep until its end: it is gone when the
+ * process ends. */
 
-/* Where such files belong that have no better place: TMPDIR, or /var/tmp. */
+/* The directory for such files if there is no better one: TMPDIR, or /var/tmp. */
 const char *unlinked_file_directory(void);
-/* Opens one in the directory for reading and writing. The descriptor, or -errno. */
+/* Opens such a file for reading and writing. Returns the descriptor, or -errno. */
 int unlinked_file_open(const char *directory);
 
 #endif

@@ -18,10 +18,10 @@ ssize_t channel_write(int fd, struct iovec *iov, int count, bool is_init);
 /* From this minor version of the FUSE protocol on (Linux 6.18) the kernel knows channel_prune. */
 #define CHANNEL_PRUNE_MINOR 45
 #define CHANNEL_PRUNE_MAX   1000
-/* Asks the kernel to forget nodes, at most CHANNEL_PRUNE_MAX. It skips those that are in use: open
- * or mapped files, working directories, directories in which it has nodes that it keeps. It takes
- * the last one first, and sends FORGET of each. Takes no lock of a directory, unlike
- * fuse_lowlevel_notify_inval_entry, which waits behind a slow LOOKUP there. Any thread, not under a
+/* Asks the kernel to forget nodes, at most CHANNEL_PRUNE_MAX. The kernel begins with the last one,
+ * and sends a FORGET for each. It skips nodes in use: open or mapped files, working directories,
+ * and directories with nodes that it still has. It locks no directory, unlike for
+ * fuse_lowlevel_notify_inval_entry, which waits for a slow LOOKUP there. Any thread, not under a
  * lock. 0 or -errno. */
 int channel_prune(int fd, const uint64_t *ids, size_t count);
 /* Serves requests until the file system is unmounted or the session is told to exit, for example by

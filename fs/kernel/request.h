@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef FS_KERNEL_REQUEST_H
 #define FS_KERNEL_REQUEST_H
-/* One FUSE request that may need the service. Holds the process that sent it, its deadline and its
- * interruption, and replies with its failure. It lies on the handler's stack and is used by one
- * thread. Elsewhere in the program an errno is negative; the replies here turn the sign, because
+/* One FUSE request that may need the service: the process that sent it, its deadline, whether it
+ * was interrupted, and its reply if it fails. It is on the handler's stack and is used by one
+ * thread. Elsewhere in the program an errno is negative; the replies here change the sign, because
  * FUSE takes positive ones. */
 #define FUSE_USE_VERSION 312
 #include "fs/file_system.h"
@@ -11,9 +11,10 @@
 #include <fuse_lowlevel.h>
 
 /* The maximum of callers that wait for the service. It is less than the 1,024 threads, so that some
- * threads stay free to read interrupts. Those of one table are fewer, so that a table that is not
- * answered leaves room to the callers of others; and those of one user are fewer, so that this user
- * leaves room to others, and a table that is not answered to this user's callers of other tables.
+ * threads stay free to read interrupts. The limit for one table is lower: if the service does not
+ * answer for this table, callers of other tables still have room. Likewise the limit for one user
+ * leaves room to other users, and that for one user and one table leaves room to the user's callers
+ * of other tables.
  */
 #define REQUEST_MAX_WAITING               1000
 #define REQUEST_MAX_WAITING_OF_TABLE      960
@@ -26,44 +27,44 @@ struct request {
     const char *operation; /* for the log: "lookup" */
     const struct fuse_ctx *context;
     struct process process;
-    int64_t
-        interrupted_ms; /* of a caller that cannot be seen: when that was noticed; 0: it was not */
+    int64_t interrupted_ms; /* for an unknown caller: when its interrupt was noticed; 0: none was */
     struct caller caller;
-    _Atomic int *counted[4]; /* of fs->waiting, if it is counted there */
+    _Atomic int *counted[4]; /* the counters of fs->waiting in which it is counted */
     int process_error;       /* -errno: /proc could not be read; the request fails */
-    /* Of a handle, not of a path: it was open before, so that -ENOENT is a failure to be logged. */
+    /* The request is for a handle, not for a path: the file was open, so -ENOENT is logged. */
     bool is_of_handle;
-    bool is_one_of_many; /* a program may go on, and fail so for each file: see failure_log.h */
+    bool is_one_of_many; /* a program may fail so for each file: see failure_log.h */
 };
 
 /* Every request_begin is followed by one request_end, after the reply. */
 void request_begin(struct request *request, fuse_req_t req, const char *operation);
-/* The same of RELEASE, which the kernel sends for no process. */
+/* The same for RELEASE, which the kernel sends for no process. */
 void request_begin_release(struct request *request, fuse_req_t req);
-/* The same of FLUSH, of a file that the process `opener` has opened: see process_id.h. */
+/* The same for FLUSH of a file that the process `opener` has opened: see process_id.h. */
 void request_begin_flush(struct request *request, fuse_req_t req, uint64_t opener);
-/* To be called by what locks a directory in the kernel while it runs: others wait for that
- * directory, so it takes no longer than this, also if the service answers page after page. */
+/* Called by handlers during which the kernel locks a directory. Other callers wait for that
+ * directory, so the handler takes no longer than this, even if the service answers page after page.
+ */
 #define REQUEST_DIRECTORY_MS 30000
 void request_lock_directory(struct request *request);
-/* Called before a call about the place that may need the service. 0; -EBUSY: too many callers
- * are waiting; -ENFILE: the process of the mount has no descriptor left, or -ENOMEM. A request
- * counts once, from its first call on. */
+/* Called before a call for the place that may need the service. 0; -EBUSY: too many callers are
+ * waiting; -ENFILE: the process of the mount has no descriptor left; or -ENOMEM. A request that
+ * calls this again is counted once. */
 int request_may_wait(struct request *request, const struct place *place);
 void request_end(struct request *request);
 
-/* Adds the failure to the failure log, with its place (may be NULL), and replies with the error. No
- * handler replies with an error in another way, but for -ESTALE where the kernel then looks the
- * name up and repeats the request, for an inode that is not known, and for a failure that was told.
- * These errors are a good disk's, too, and are not logged: EINTR; and, for a path, ENOENT, and
- * unless the service caused them EEXIST, EXDEV, and, without advice, ENOTEMPTY. A failure without a
- * reason gets the system's words for its errno; -ENOMEM needs none. */
+/* Adds the failure to the failure log, with its place (may be NULL), and replies with the error. A
+ * handler replies with an error in another way only in three cases: -ESTALE after which the kernel
+ * looks the name up and repeats the request; an unknown inode; a failure that was reported already.
+ * Errors that a local disk returns, too, are not logged: EINTR; for a path ENOENT; and, unless the
+ * service caused them, EEXIST, EXDEV, and ENOTEMPTY without advice. A failure without a reason gets
+ * the system's text for its errno; -ENOMEM needs none. */
 void request_fail(struct request *request, int error, const struct place *place);
 /* As request_fail, without the reply. */
 void request_note(struct request *request, int error, const struct place *place);
 
-/* The name cannot be created (new_place.h): `reason` says why, and the failure tells it with the
- * name. Answers `error`. */
+/* The name cannot be created (new_place.h): makes `reason` and the name the failure of the request.
+ * Returns `error`. */
 int request_refuse_name(struct request *request, struct bytes name, int error, const char *reason);
 
 /* The caller of an OPEN or LOOKUP, for fs/tree/stale_opens. */

@@ -13,18 +13,19 @@ struct background {
     int pipe; /* to the parent; -1: no parent waits */
 };
 
-/* Answers 0 in the child and 1 in the parent. -errno: the fork failed.
+/* Returns 0 in the child and 1 in the parent. -errno: the fork failed.
  *
- * In the parent it blocks until the child is ready or has ended, at most limit_ms; then it kills
- * the child. *ret_exit_code is what the parent exits with: 0 if the child is ready, the child's own
- * exit code if it ended with one, and `otherwise` if it was killed or ended with 0.
+ * In the parent it blocks until the child is ready or has ended; after limit_ms it kills the child.
+ * *ret_exit_code is the exit code for the parent: 0 if the child is ready; the child's own exit
+ * code if it failed with one; `otherwise` if the child was killed or ended with 0.
  *
- * The child keeps the standard descriptors and `kept`, and no other one; -1: none. */
+ * The child keeps the standard descriptors and the descriptor `kept` (-1: none), and closes all
+ * others. */
 int background_fork(int64_t limit_ms, int otherwise, int kept, struct background *ret,
                     int *ret_exit_code);
-/* In the child: tells the parent that the mount works. From now on the process has no terminal, its
- * standard streams are /dev/null and its working directory is /. False: the parent has ended before
- * that, so the command has not reported the mount as made. */
+/* In the child: reports to the parent that the mount works. From now on the process has no
+ * terminal, its standard streams are /dev/null and its working directory is /. False: the parent
+ * has ended before, so the command has not reported success. */
 bool background_ready(struct background *background);
 
 #endif

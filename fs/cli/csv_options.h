@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef FS_CLI_CSV_OPTIONS_H
 #define FS_CLI_CSV_OPTIONS_H
-/* The options of export and import that tell which format a table has outside. Each function takes
- * an option's text: 0, or a usage error of the verb. */
+/* The options of export and import for the format of their output and input. Each function takes an
+ * option's text: 0, or a usage error of the verb. */
 #include <stdbool.h>
 
 struct verb;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef FS_CLI_NEAR_NAME_H
 #define FS_CLI_NEAR_NAME_H
-/* Finds the name that a mistyped word means, for the hint "do you mean ...?". Pure. Holds views of
- * the words that it is given. */
+/* Finds the name that is most similar to a mistyped word, for the hint "do you mean ...?". Pure.
+ * Keeps views of the words. */
 #include "client/base/bytes.h"
 
-/* How many letters have to be inserted, removed or replaced. A name that is further away is no
- * slip. */
+/* The maximum distance: how many letters must be inserted, removed or replaced. A name that is
+ * further away is probably no typing error. */
 #define NEAR_NAME_DISTANCE 2
 
 struct near_name {
     struct bytes word;    /* what was typed */
-    struct bytes nearest; /* of the names that were tried; empty: none is near */
-    size_t distance;      /* of the nearest */
+    struct bytes nearest; /* the most similar of the names that were tried; empty: none is near */
+    size_t distance;      /* of `nearest` */
 };
 
 struct near_name near_name_of(struct bytes word);
@@ -20,7 +20,7 @@ struct near_name near_name_of(struct bytes word);
  * never near. */
 void near_name_try(struct near_name *near, struct bytes name);
 
-/* For printf, behind the word: the hint, or nothing. */
+/* For printf, after the word: the hint, or nothing. */
 #define NEAR_NAME_FORMAT "%s%.*s%s"
 #define NEAR_NAME_ARGUMENTS(near)                                                                  \
     (near).nearest.size > 0 ? " -- do you mean " : "", (int)(near).nearest.size,                   \

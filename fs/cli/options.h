@@ -16,7 +16,7 @@ struct verb;
 struct options {
     char *table;                /* its directory is the root; NULL: not given */
     char *ca_cert;              /* a file; NULL: the system's certificates */
-    char *auth;                 /* how a token is got; NULL: a key or a SAS is used */
+    char *auth;                 /* the source of tokens; NULL: a key or a SAS is used */
     char *credentials;          /* a file that has the credential; NULL: not given */
     char *scratch_globs;        /* patterns of fs/tree/scratch_name.h; NULL: none */
     int64_t ttl_ms;             /* the maximum age of an answer */
@@ -30,48 +30,49 @@ struct options {
     gid_t gid;
     mode_t umask;
     bool allow_other;
-    bool allows_http;          /* allow_http: to another host than loopback, too */
+    bool allows_http;          /* allow_http: HTTP also to other hosts than loopback */
     bool is_read_only;         /* `ro` was given */
-    bool may_create;           /* create, without ro: a missing file of an account is created */
+    bool may_create;           /* create, without ro: a local account's missing file is created */
     bool overwrites_conflicts; /* conflict=overwrite */
     bool is_write_back;
     bool never_drops_rows; /* no_table_drop */
-    bool allows_updatedb;  /* allow_updatedb: it may read directories */
+    bool allows_updatedb;  /* allow_updatedb: updatedb may read directories */
     size_t pending_bytes;
 };
 
-/* Removes tablefuse's own options from args ("-o", "a,b=c"), and those that fstab, mount(8) and
- * systemd write for themselves, and leaves FUSE's. Of an option that is given twice the last one
- * holds, as for mount(8), which appends its options to those of fstab. uid, gid and umask are the
- * defaults: those of the process that mounts. 0, -ENOMEM, or -EINVAL after a usage error of the
- * verb. */
+/* Parses and removes tablefuse's own options from args ("-o", "a,b=c"), also removes those that
+ * fstab, mount(8) and systemd write for themselves, and leaves FUSE's. If an option is given twice,
+ * the last one is used, as for mount(8), which appends its options to those of fstab. uid, gid and
+ * umask are the defaults: those of the process that mounts. 0, -ENOMEM, or -EINVAL after a usage
+ * error of the verb. */
 int options_parse(const struct verb *verb, struct fuse_args *args, uid_t uid, gid_t gid,
                   mode_t umask, struct options *ret);
 void options_finish(struct options *options);
-/* Is the option one of the commands without a mount, too? False of an unknown one. */
+/* Do commands without a mount have this option, too? False for an unknown one. */
 bool options_is_of_commands(struct bytes name);
 
 struct option_help { /* static text */
     const char *name;
     const char *value;   /* the word for its value; NULL: it has none */
-    const char *means;   /* a sentence without a point */
-    const char *initial; /* the default; NULL: none, or `means` tells it */
+    const char *means;   /* a sentence without a full stop */
+    const char *initial; /* the default; NULL: none, or it is in `means` */
 };
-/* The option with this number, from 0 on. False: there is none. */
+/* The help of the option with this index, from 0 on. False: there is none. */
 bool options_help(size_t number, struct option_help *ret);
 
 struct option_name {
     struct bytes name; /* static text */
     bool takes_value;
 };
-/* The option of tablefuse whose name is nearest to the word: fs/cli/near_name.h. False: none is
- * near.
+/* Finds the option of tablefuse whose name is most similar to the word (near_name.h). False: none
+ * is.
  */
 bool options_find_near(struct bytes word, struct option_name *ret);
 /* Parses seconds with an optional fraction: "0.25" is 250 ms. False: not a number, or more than a
  * day. */
 bool options_parse_seconds(const char *text, int64_t *ret_ms);
-/* Parses the seconds of a timeout, from 1 to 3600, in the same way. False: it is none. */
+/* Parses the seconds of a timeout, from 1 to 3600, in the same way. False: the text is something
+ * else. */
 bool options_parse_timeout(const char *text, int64_t *ret_ms);
 /* Parses a number of bytes with an optional unit K, M or G (1024, 1024^2, 1024^3 bytes): "64M".
  * False: not a number, or more than 64G. */

@@ -9,20 +9,19 @@
 
 struct table_store;
 
-/* For tests: creates a store that passes calls on to `inner`. Takes `inner` on success. 0 or
- * -errno. */
+/* For tests: creates a store that calls `inner`. Takes `inner` on success. 0 or -errno. */
 typedef int store_decorator(struct table_store *inner, struct table_store **ret);
 
 struct verb { /* static text; the lines of `help` end in a newline, the others have none */
     const char *name;
     const char *usage;   /* options and operands: "[-z] DIR" */
     const char *purpose; /* one sentence */
-    const char *help;    /* its options and operands, aligned; "": it has none to explain */
-    bool has_help_apart; /* `tablefuse help` leaves its help out: `tablefuse help VERB` shows it */
-    bool has_options;    /* its help alone is followed by a line for each -o option */
+    const char *help;    /* its options and operands, aligned; "": none needs an explanation */
+    bool has_help_apart; /* only `tablefuse help VERB` shows its help, not `tablefuse help` */
+    bool has_options;    /* `tablefuse help VERB` adds a line for each -o option */
     int usage_code;      /* the exit code of wrong usage; 0: EXIT_USAGE */
-    struct exit_meaning codes[EXIT_OWN_MEANINGS]; /* what they mean of this verb alone */
-    /* argv[0] is the verb. `-h` and `--help` were answered before. An exit code. */
+    struct exit_meaning codes[EXIT_OWN_MEANINGS]; /* whose meaning differs for this verb */
+    /* argv[0] is the verb. `-h` and `--help` are handled before. Returns an exit code. */
     int (*run)(const struct verb *verb, int argc, char **argv, store_decorator *decorate);
 };
 
@@ -33,25 +32,26 @@ extern const struct verb verb_mount, verb_unmount, verb_drop, verb_check, verb_c
  * An exit code. */
 int verb_run_for_mount8(int argc, char **argv, store_decorator *decorate);
 
-/* The word as a message about the command line may show it: not one that may be a connection string
- * or a token, whatever operand it stands for. */
+/* The word as a message about the command line may show it. A word that may be a connection string
+ * or a token is not shown, whatever operand it is. */
 const char *verb_printable(const char *word);
-/* As verb_printable, but also shows what is certainly a path, because it is there up to the part
- * with its last `=`. The file system is asked, so it must be one that answers. */
+/* As verb_printable, but also shows a word that is certainly a path, because the path exists up to
+ * the part with the last `=`. Calls the file system, which must be one that answers. */
 const char *verb_printable_path(const char *word);
-/* A usage error: writes the cause, and in a second line where help is. verb NULL: it is not one of
- * a verb. verb_usage_code. */
+/* A usage error: writes the cause, and in a second line how to get help. verb NULL: no verb is
+ * known. Returns verb_usage_code. */
 int verb_refuse(const struct verb *verb, const char *cause, ...)
     __attribute__((format(printf, 2, 3)));
 /* A usage error for what getopt_long has returned: ':' (the option lacks its value) or '?' (there
  * is no such option). The verb's option string begins with ':'. */
 int verb_refuse_option(const struct verb *verb, int returned, char **argv);
-/* The second line alone: the cause was written already. verb as above. verb_usage_code. */
+/* Writes only the second line, because the cause was written already. verb as above. Returns
+ * verb_usage_code. */
 int verb_point_to_help(const struct verb *verb);
 
 int verb_usage_code(const struct verb *verb); /* NULL: EXIT_USAGE */
 
-/* Says that memory is out. EXIT_MOUNTING. */
+/* Writes that there is no memory. Returns EXIT_MOUNTING. */
 int verb_complain_memory(void);
 
 #endif

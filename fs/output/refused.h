@@ -1,34 +1,36 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef FS_OUTPUT_REFUSED_H
 #define FS_OUTPUT_REFUSED_H
-/* What an import does not store: the objects go to a file, for another import, and the reasons of
- * the first PROGRESS_REPORTED to standard error; the same of notes. One thread. */
+/* Reports the objects that an import does not store: writes the objects to a file, which another
+ * import can read, and the first PROGRESS_REPORTED reasons to standard error; likewise the first
+ * notes. One thread. */
 #include "cache/account.h"
 #include "client/entity/object_source.h"
 #include "fs/cli/progress.h"
 
 struct refused {
     int fd;                          /* of the file; -1: none */
-    bool is_csv;                     /* the input */
-    const struct progress *progress; /* which a message interrupts */
-    uint64_t refused, noted;         /* reasons and notes */
-    int error;                       /* of the file: an object could not be written; 0 or -errno */
+    bool is_csv;                     /* the input is CSV */
+    const struct progress *progress; /* its line is cleared before a message */
+    uint64_t refused, noted;         /* counts of reasons and of notes */
+    int error;                       /* -errno: an object could not be written to the file; 0 */
 };
 
-/* file NULL: none. What it has already is never touched: it may be the input, or the account.
- * -EEXIST: it is not empty. 0 or -errno. */
+/* file NULL: no file. A file with content is never changed, because it may be the input, or the
+ * account: -EEXIST. 0 or -errno. */
 int refused_open(struct refused *ret, const char *file, bool is_csv,
                  const struct progress *progress);
-/* 0, or -errno: the file is not whole. */
+/* 0; -errno: the file is incomplete. */
 int refused_close(struct refused *refused);
 
-/* It goes to the file as it was; of CSV as JSON: what is no row is a string there. */
+/* An object was refused before it was sent. Writes it to the file as it was; if the input is CSV,
+ * as JSON, where text that is no row becomes a string. */
 void refused_note_text(struct refused *refused, const struct stream_object *object,
                        const struct entity_input_refusal *refusal);
-/* The service has refused it: as `export` writes it. */
+/* The service has refused the change. Writes the object to the file as `export` would write it. */
 void refused_note_change(struct refused *refused, const struct grouped *change,
                          const struct failure *failure);
-/* A part of an object that is taken does not count. */
+/* An object is stored, but a part of it is ignored: writes a note. */
 void refused_note_ignored(struct refused *refused, const struct stream_object *object,
                           const struct entity_input_refusal *ignored);
 

@@ -4,9 +4,9 @@
 /* The account that is mounted. Turns SOURCE and the environment into a table store with its
  * decorators. It is the only module above client/ that creates stores.
  *
- * One thread. It starts curl and OpenSSL, so it runs after background_fork, in the child. Functions
- * that answer an exit code answer 0, or a code of fs/verbs/command.h after one line on standard
- * error. */
+ * One thread. It starts curl and OpenSSL, so it runs after background_fork, in the child. Where "an
+ * exit code" is returned, it is 0; or a code of fs/base/exit_codes.h, and then one line was written
+ * to standard error. */
 #include "client/base/bytes.h"
 #include "client/store/call.h"
 #include "fs/base/log.h"
@@ -15,7 +15,7 @@
 
 #define LOCAL_SOURCE "local:" /* an account in one file */
 
-/* How long the file system of that file may take for its first answer. */
+/* How long the file system of that file may take to answer the first time. */
 #define LOCAL_SOURCE_MS 5000
 #define LOCAL_SOURCE_HANGS                                                                         \
     "the file system that it lies in does not answer -- if that is a tablefuse mount, "            \
@@ -25,26 +25,28 @@ struct mount_source_options {
     const char *name;    /* SOURCE; NULL: the environment names the account */
     const char *table;   /* -o table=; NULL: not given */
     const char *ca_cert; /* a file; NULL: SSL_CERT_FILE names it, or the system's certificates */
-    const char *auth;    /* how a token is got; NULL: by a key or a SAS. It outlives the source. */
+    const char *auth;    /* -o auth=, the source of tokens; outlives this; NULL: a key or a SAS */
     const char *credentials;                  /* -o credentials=, a file; NULL: not given */
-    const struct secret_variables *variables; /* of an account of a service */
-    const char *mountpoint; /* absolute; a file of an account, or one that has its credential, must
-                             * not be below it; NULL: none */
+    const struct secret_variables *variables; /* secrets from the environment, for a service */
+    const char *mountpoint; /* absolute; neither the file of a local account nor that of the
+                             * credential may be below it; NULL: none */
     int64_t timeout_ms;     /* of an operation */
-    size_t cache_bytes;     /* answers in flight may have a part of it */
+    size_t cache_bytes;     /* of the cache; answers that are being received may use a part of it */
     struct log *log;        /* gets a line when the service goes down, and when it is back */
     enum mount_environment environment;
     bool allows_http; /* the option allow_http */
-    bool may_create;  /* a missing file of an account is created */
-    bool needs_table; /* without one: EXIT_USAGE, and the caller tells it; FILE need not exist */
-    bool is_as_is;    /* a file of an account is opened without changing it */
+    bool may_create;  /* a missing file of a local account is created */
+    bool needs_table; /* without a table: EXIT_USAGE, and the caller writes the message; FILE need
+                         not exist */
+    bool is_as_is;    /* the file of a local account is opened without changing it */
 };
 
-/* To be called first, by a process that forks later. If SOURCE is a file in an older format, says
- * so on standard error and upgrades it, which may take minutes. With `ro`, or if the file is
- * damaged or there is no room, it says that the file stays as it is, and *ret_is_as_is, which
- * belongs into mount_source_options, is set. A file in a file system that does not answer is
- * refused. Otherwise it does nothing, and mount_source_open tells what is wrong. An exit code. */
+/* Called first, before the process forks. If SOURCE is a file in an older format, writes that to
+ * standard error and upgrades the file, which may take minutes. With `ro`, or if the file is
+ * damaged or there is no room, it writes that the file stays as it is, and sets *ret_is_as_is,
+ * which the caller copies to mount_source_options. A file in a file system that does not answer is
+ * refused. Otherwise it does nothing; mount_source_open reports what is wrong with SOURCE. An exit
+ * code. */
 int mount_source_prepare(const char *name, bool is_read_only, bool *ret_is_as_is);
 
 struct mount_source;
@@ -52,13 +54,13 @@ bool mount_source_is_local(const char *name); /* is it local:FILE? NULL is not *
 /* May it hold a SAS token? It is a URL with a query, or has the parameter `sig`:
  * local:x?sv=..&sig=.. Such an argument is refused. */
 bool mount_source_holds_sas(const char *argument);
-/* Sends nothing to the service; with `auth` a thread asks for the first token. An exit code. */
+/* Sends nothing to the service; with `auth` a thread requests the first token. An exit code. */
 int mount_source_open(const struct mount_source_options *options, store_decorator *decorate,
                       struct mount_source **ret);
 void mount_source_close(struct mount_source *source); /* takes NULL */
 
 /* Sends one request to check the endpoint, the credential, and the table if one is given. Blocks up
- * to 10 s, with auth=azcli 25 s, or timeout_ms if that is less. is_cancelled: as of struct call;
+ * to 10 s (with auth=azcli 25 s), or timeout_ms if that is less. is_cancelled: as of struct call;
  * NULL: the call cannot be cancelled. An exit code. */
 int mount_source_query(struct mount_source *source, bool (*is_cancelled)(void *context),
                        void *context);
@@ -67,35 +69,37 @@ int mount_source_query(struct mount_source *source, bool (*is_cancelled)(void *c
 const char *mount_source_table(const struct mount_source *source);
 /* Is the source an account in a file that cannot be changed? */
 bool mount_source_is_read_only(const struct mount_source *source);
-/* What findmnt and df show: SOURCE as it was given, or the account that the environment names, and
- * /TABLE if an option gives one. Of an account in a file: its absolute path. Never a secret. */
+/* The name that findmnt and df show: SOURCE as it was given, or the account that the environment
+ * names, and /TABLE if an option gives one; for a local account the file's absolute path. Never a
+ * secret. */
 const char *mount_source_name(const struct mount_source *source);
-/* Of the account alone, not of a table: its name, or that of its file without the directories. */
+/* The name of the account without a table, or of a local account's file without its directories. */
 const char *mount_source_account(const struct mount_source *source);
-/* Why the source may show a part of a table as if it were all; NULL: it shows all. */
+/* Why the source may show only a part of a table, for example by a SAS for some keys; NULL: it
+ * shows all. */
 const char *mount_source_part(const struct mount_source *source);
-/* Do both have the same table of one account or file? Two names of one account's host are not
- * found out. */
+/* Do both have the same table of one account or file? Not detected if the host of the account has
+ * two names. */
 bool mount_source_is_same_table(const struct mount_source *a, const struct mount_source *b);
 /* Gives the outermost store to the caller, which destroys it before it closes the source. */
 struct table_store *mount_source_take_store(struct mount_source *source);
-/* Tells the failure of a call on the store in one line. An exit code. */
+/* Writes the failure of a call on the store to standard error, in one line. An exit code. */
 int mount_source_complain(const struct mount_source *source, const struct failure *failure);
-/* How many requests were sent. Only while the store exists, also when it was taken. */
+/* How many requests were sent. Called only while the store exists, whether it was taken or not. */
 uint64_t mount_source_requests(const struct mount_source *source);
-/* Appends the counters of requests in Prometheus's text format. Only while the store exists, also
- * when it was taken. 0 or -errno. */
+/* Appends the counters of requests in Prometheus's text format. Called only while the store exists,
+ * whether it was taken or not. 0 or -errno. */
 int mount_source_append_metrics(const struct mount_source *source, struct buffer *ret);
-/* Of an account of a service, after mount_source_query: how far this machine's clock is ahead of
- * the service's, in seconds. False: it has not told its time. */
+/* For an account of a service, after mount_source_query: how far this machine's clock is ahead of
+ * the service's, in seconds. False: no answer had the service's time. */
 bool mount_source_clock_ahead(const struct mount_source *source, int64_t *ret_sec);
-/* If it has a SAS that ends within a day, or has ended, appends when, in words. False: it does not.
- * Any thread. */
+/* If the source has a SAS that ends within a day, or has ended: appends when, in words, and returns
+ * true. Any thread. */
 bool mount_source_append_end(const struct mount_source *source, struct buffer *ret);
 /* What to do then: static text. */
 const char *mount_source_advice_end(const struct mount_source *source);
-/* `ends` is called on the thread of a request when the SAS ends soon, once for each SAS: as
- * credential_source_watch. */
+/* From now on `ends` is called when the SAS ends soon, once for each SAS, on the thread of a
+ * request: see credential_source_watch. */
 typedef void mount_source_ends(void *context);
 void mount_source_watch_end(struct mount_source *source, mount_source_ends *ends, void *context);
 /* Appends the account's part of .tablefuse/config, without secrets. 0 or -errno. */

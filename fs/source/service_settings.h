@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef FS_SOURCE_SERVICE_SETTINGS_H
 #define FS_SOURCE_SERVICE_SETTINGS_H
-/* How an account of a service is reached: its endpoint, and its key, its SAS, or where its tokens
- * are from. The first of these that has a credential for the account counts alone: the file of
- * -o credentials=, the environment, and the files of fs/source/credential_file.h. With -o auth= the
- * settings for tokens are from the environment, and those in the file of -o credentials= go before.
+/* The settings of an account of a service: its endpoint, and its key, its SAS, or the source of its
+ * tokens. Only the first of these that has a credential for the account is used: the file of -o
+ * credentials=, the environment, the files of fs/source/credential_file.h. With -o auth= the
+ * settings for tokens are from the environment; those in the file of -o credentials= override them.
  *
- * One thread, but for service_settings_read_again and service_settings_append_origin: any thread.
+ * One thread, except service_settings_read_again and service_settings_append_origin: any thread.
  * Sends nothing. */
 #include "client/identity/connection.h"
 #include "client/identity/token_settings.h"
 #include "fs/source/secret_variables.h"
 
-/* What the credentials of an account in the environment are for. */
+/* May a source use the credentials in the environment? */
 enum mount_environment {
-    MOUNT_ENVIRONMENT_ONE,     /* this source */
-    MOUNT_ENVIRONMENT_SHARED,  /* this one of two services, if they name its account and host; the
-                                * same holds for a file that is found without the option */
-    MOUNT_ENVIRONMENT_FOREIGN, /* another source: they are not read */
+    MOUNT_ENVIRONMENT_ONE,     /* yes: it is the only source */
+    MOUNT_ENVIRONMENT_SHARED,  /* it is one of two services: only if they name its account and host;
+                                * likewise those in a file that is found without the option */
+    MOUNT_ENVIRONMENT_FOREIGN, /* no: they are for another source */
 };
 
 struct service_settings_options {
     const char *source;      /* NULL: the environment names the account */
-    const char *auth;        /* how a token is got; NULL: by a key or a SAS */
+    const char *auth;        /* -o auth=, the source of tokens; NULL: a key or a SAS is used */
     const char *credentials; /* a file; NULL: the option was not given */
     const struct secret_variables *variables;
     enum mount_environment environment;
@@ -32,8 +32,8 @@ struct service_settings_options {
 struct service_settings {
     struct connection connection;
     struct token_settings tokens; /* with `auth` */
-    const char *auth;             /* the options'; NULL: no tokens are used */
-    char *file;                   /* absolute: has the credential; NULL: none has */
+    const char *auth;             /* from the options; NULL: no tokens are used */
+    char *file;                   /* the absolute path of the credential's file; NULL: no file */
     char *source;                 /* as given */
     bool is_of_option, allows_http;
 };
@@ -44,13 +44,13 @@ int service_settings_init(struct service_settings *ret,
                           const struct service_settings_options *options, struct call *call);
 void service_settings_finish(struct service_settings *settings);
 
-/* The key or the SAS that the file has now, a reference. -EINVAL: it has none for this endpoint; or
- * an error as above. There is a file. */
+/* Reads the key or the SAS that the credential's file has now; ret is a reference. Called only if
+ * settings->file is set. -EINVAL: the file has none for this endpoint; or an error as above. */
 int service_settings_read_again(const struct service_settings *settings, struct call *call,
                                 struct credential **ret);
-/* What a mistyped SOURCE means, as advice; NULL: it is near to no word that is one. */
+/* Advice about a SOURCE that looks mistyped; NULL: it is not similar to a known word. */
 const char *service_settings_meant(const char *source);
-/* Appends the name of the variable, of the option or of the file that has the credential. */
+/* Appends where the credential is from: the name of a variable, an option or a file. */
 int service_settings_append_origin(const struct service_settings *settings, struct buffer *ret);
 
 #endif

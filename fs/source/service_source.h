@@ -2,7 +2,7 @@
 #ifndef FS_SOURCE_SERVICE_SOURCE_H
 #define FS_SOURCE_SERVICE_SOURCE_H
 /* An account of a service as a source: its settings, and the tokens, the key or the SAS of its
- * requests. One thread, unless something else is said. */
+ * requests. One thread, unless a comment says otherwise. */
 #include "client/identity/credential_source.h"
 #include "client/identity/token_source.h"
 #include "client/store/table_store.h"
@@ -18,21 +18,23 @@ struct service_source {
     struct credential_source *credentials; /* NULL: tokens are used */
 };
 
-/* Begins to ask for tokens, if they are used, and creates the store, which the caller destroys
+/* Begins to request tokens, if they are used, and creates the store, which the caller destroys
  * before it finishes the source. ca_cert: a file; NULL: SSL_CERT_FILE names it, or the system's
- * certificates. An exit code, after one line on standard error. */
+ * certificates. Returns 0; or an exit code, and then one line was written to standard error. */
 int service_source_start(struct service_source *source, const char *ca_cert,
                          size_t answers_max_bytes, struct table_store **ret);
 void service_source_finish(struct service_source *source);
 
-/* Why the source may show a part of a table as if it were all; NULL: it shows all. Any thread. */
+/* Why the source may show only a part of a table, for example by a SAS for some keys; NULL: it
+ * shows all. Any thread. */
 const char *service_source_part(const struct service_source *source);
-/* If its SAS ends within a day, or has ended, appends when, in words. False: it does not. Any
- * thread. */
+/* If its SAS ends within a day, or has ended: appends when, in words, and returns true. Any thread.
+ */
 bool service_source_append_end(const struct service_source *source, struct buffer *ret);
 /* What to do then: static text. */
 const char *service_source_advice_end(const struct service_source *source);
-/* Appends the lines of .tablefuse/config, the table's among them, without secrets. Any thread. */
+/* Appends the source's lines of .tablefuse/config, with one for the table, without secrets. Any
+ * thread. */
 int service_source_append_description(const struct service_source *source, const char *table,
                                       struct buffer *ret);
 

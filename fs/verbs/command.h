@@ -5,8 +5,8 @@
  */
 #include "fs/cli/verb.h"
 
-/* Runs the command and answers the exit code: 0 or one of enum command_exit. decorate: the tests'
- * store in front of the service's, or NULL. */
+/* Runs the command and returns the exit code: 0 or one of enum command_exit. decorate: in tests,
+ * puts a store in front of the service's; NULL otherwise. */
 int command_run(int argc, char **argv, store_decorator *decorate);
 
 #endif

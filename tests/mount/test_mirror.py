@@ -13,8 +13,6 @@ from expected import entity_text
 from harness import BOTH_SERVICES, run, wait_until
 from writing import failures, outcome, write
 
-pytestmark = pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True)
-
 FANOUT = 8
 MODES = ["--delete", "--delete-before", "--delete-delay", "--delete-after"]
 DEFERRED = MODES[2:]  # these delete when all is written
@@ -34,6 +32,16 @@ CASES = {
 ENDS_ABOVE = {"crossing", "above"}
 
 A_PARTITIONS = [f"{first}{second}{number}" for first in "ab" for second in "xy" for number in "123"]
+
+
+def pytest_generate_tests(metafunc):
+    """What is refused is decided above the store: each mode and each use on one, two modes on the other."""
+    if "mode" in metafunc.fixturenames:
+        rows = [(mode, "local") for mode in MODES] + [(mode, "azurite") for mode in MODES[::3]]
+        metafunc.parametrize("mode, service", rows, indirect=["service"], scope="module")
+    else:
+        services = ["local"] if "use" in metafunc.fixturenames else BOTH_SERVICES
+        metafunc.parametrize("service", services, indirect=True)
 
 
 def name_of(number):
@@ -86,7 +94,6 @@ def begin_case(tmp_path, make_table, mounts):
     return begin
 
 
-@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("case", CASES)
 def test_below_flat_it_is_a_mirror(begin_case, stored, case, mode):
     table = table_of("flat", case, mode)
@@ -112,7 +119,6 @@ def test_below_flat_it_is_a_mirror(begin_case, stored, case, mode):
     assert failures(mount) == []
 
 
-@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("case", CASES)
 def test_into_the_table_nothing_is_lost(begin_case, stored, case, mode):
     table = table_of("level", case, mode)

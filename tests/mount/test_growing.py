@@ -55,8 +55,7 @@ def test_globs_find_all(mounts, make_table, count):
 
 
 @LOCAL
-@pytest.mark.parametrize("options", [[], ["layout=flat"], ["fanout=16"]])
-@pytest.mark.parametrize("count", [293, 2668])
+@pytest.mark.parametrize("count, options", [(2668, []), (293, []), (293, ["layout=flat"]), (293, ["fanout=16"])])
 @pytest.mark.parametrize("rows", [1, 16])
 def test_a_script_deletes_the_same_days(mounts, make_table, stored, request, count, rows, options):
     table = name_of(request)

@@ -29,11 +29,11 @@ AWAITED = {AZURITE: "await_port 10002"}
 AWAITED_IN_PAGES = {
     "kill -STOP $pid": "while grep -qv ') T ' /proc/$pid/task/*/stat; do sleep 0.01; done",
 }
-# The reader's `contrib/check` would run this test again. Here it runs its mount tests alone, and of them one file. To
-# read them all would take each of its processes seconds.
+# The reader's `contrib/check` would run this test again. Here it runs its mount tests alone, and of them one file in one
+# process. To read them all would take each of its processes seconds.
 CHECK = "contrib/check"
 RUN_FOR = {
-    CHECK: f"PYTEST_ADDOPTS='--ignore-glob=*/test_[!l]* -k test_log.py' {CHECK} mount > checked 2>&1 || {{ tail -n 100 checked; false; }}",
+    CHECK: f"PYTEST_ADDOPTS='--maxprocesses=1 --ignore-glob=*/test_[!l]* -k test_log.py' {CHECK} mount > checked 2>&1 || {{ tail -n 100 checked; false; }}",
 }
 TABLES = "keys\norders\npackages\n"
 # What shows that a command has done its work, where the text does not.

@@ -1,50 +1,53 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef CACHE_AHEAD_ACCESS_PATTERN_H
 #define CACHE_AHEAD_ACCESS_PATTERN_H
-/* How the entities of one table are opened by name: at random, in key order, or here and there in
- * key order. It knows no processes: one reader, parallel readers (`xargs -P8 cat`) and a program
- * that is started for each file (`xargs -n1 cat`) are one case.
+/* How the entities of one table are opened by name: at random, in key order, or in key order with
+ * gaps. This decides how many rows a cache miss reads ahead. All processes count together: one
+ * reader, parallel readers (`xargs -P8 cat`) and a program that is started for each file
+ * (`xargs -n1 cat`) are one pattern.
  *
- * A fetch is worth the rows that were used later, without those that its own miss needed. How many
- * rows a miss reads ahead:
+ * The worth of a fetch: how many of its rows were looked up later, without the rows that the miss
+ * itself needed. The pattern depends on the last fetches:
  *
- * | the last fetches...                           | rows                                          |
- * | DENSE: at least a fifth of the rows was used  | 8 times what they were worth together         |
- * |   the same, but less than half                | twice what the best was worth: a slow reader, |
- * |                                               |   whose rows grow too old                     |
- * | SPARSE: at least a hundredth, by most of the  | twice as many as the largest fetch had        |
- * |   fetches, and 6 misses in key order          |                                               |
- * | RANDOM: no fetch was worth that               | none; now and then a probe                    |
+ * | pattern of the last fetches                   | rows that the next miss reads ahead           |
+ * | DENSE: at least a fifth of the rows was used  | 8 times the sum of their worths               |
+ * |   the same, but less than half                | twice the greatest worth: for a slow reader,  |
+ * |                                               |   rows become too old before they are used    |
+ * | SPARSE: most fetches had at least a hundredth | twice the rows of the largest fetch           |
+ * |   used, and the last 6 misses ascended        |                                               |
+ * | RANDOM: else                                  | none; now and then a probe                    |
  *
  * Example: `xargs cat` over a partition in key order. The first miss fetches 1 + 3 rows; all 3 are
- * used, so the next miss fetches 1 + 25, then 1 + 225, up to a page. Random readers hit some rows
- * by chance, but not a fifth. A reader of every 20th row hits no fifth either, but goes in order.
+ * used, so the next miss fetches 1 + 25, then 1 + 225, up to a page. Random readers use some rows
+ * by chance, but not a fifth. A reader of every 20th row uses no fifth either, but its misses are
+ * in key order.
  *
- * Where the partition of the miss was fetched from, the fetches of that partition count alone: a
- * random reader in another one does not disturb an ordered reader, nor fetch as much.
+ * If there were fetches in the partition of the miss, only these count: so a random reader in one
+ * partition and an ordered reader in another do not change each other's pattern.
  *
- * A probe has 3 rows, or 127 where the last 6 misses were in key order. The first misses send one,
- * then each 2nd, 4th, up to each 64th: random readers pay little for it, and a reader that begins
- * to go in order is noticed. After 3 s without a fetch all begins anew.
+ * A probe has 3 rows, or 127 if the last 6 misses were in key order. The first misses send one
+ * each, then every 2nd, 4th, and so on up to every 64th miss: random readers pay little, and a
+ * reader that begins to read in order is noticed. After 3 s without a fetch everything begins anew.
  *
- * It also remembers the partitions in which names were absent lately: programs create files there.
+ * The pattern also remembers partitions in which a name was recently absent: programs create files
+ * there.
  *
- * Pure; no lock; time is an argument, monotonic. */
+ * Pure; no lock; time is an argument (monotonic). */
 #include "client/base/position.h"
 #include "client/store/table_store.h"
 
-/* Fetches that are remembered, for at most 3 s. Parallel readers miss all at once: with fewer
- * fetches than readers, those that have not been used yet would hide the good ones. */
+/* How many fetches are remembered, for at most 3 s. Parallel readers miss all at once: if this were
+ * less than the readers, new fetches, not yet used, would displace the used ones. */
 #define ACCESS_PATTERN_FETCHES 16
-#define ACCESS_PATTERN_ABSENT  16 /* partitions in which a name was absent last */
+#define ACCESS_PATTERN_ABSENT  16 /* how many partitions with an absent name are remembered */
 #define ACCESS_PATTERN_POSITION_BYTES                                                              \
     256 /* of the last miss; longer ones are compared up to here */
 
 struct access_pattern { /* in its owner's memory, zeroed; private */
     struct row_fetch {
-        uint64_t first;     /* of its first row the page_number; 0: no fetch */
+        uint64_t first;     /* page_number of its first row; 0: no fetch */
         uint64_t partition; /* hash of the partition of the miss */
-        size_t needed;      /* rows at its begin that the miss itself needed */
+        size_t needed;      /* first rows, which the miss itself needed */
         size_t rows, worth;
         int64_t requested_ms;
         uint64_t used[(TABLE_STORE_PAGE_ROWS + 63) / 64]; /* one bit a row */
@@ -55,30 +58,31 @@ struct access_pattern { /* in its owner's memory, zeroed; private */
     size_t row_bytes;
     char last[ACCESS_PATTERN_POSITION_BYTES]; /* position of the last miss */
     size_t last_size;
-    int ascents; /* misses in a row that lay behind the one before */
+    int ascents; /* consecutive misses, each at a greater position than the miss before */
     struct absence {
         uint64_t partition;          /* its hash */
-        int64_t at_ms;               /* when a name was absent there last */
-    } absent[ACCESS_PATTERN_ABSENT]; /* the last one first; at_ms 0: none */
+        int64_t at_ms;               /* when a name was last absent there */
+    } absent[ACCESS_PATTERN_ABSENT]; /* the latest first; at_ms 0: none */
 };
 
-/* A lookup has missed at the position: how many rows to fetch behind those that it needs, at most
- * max_bytes of them. 0: none. */
+/* A lookup of the position misses the cache. Returns how many rows to fetch behind those that it
+ * needs, at most about max_bytes; 0: none. */
 size_t access_pattern_ahead(struct access_pattern *pattern, struct bytes position, size_t max_bytes,
                             int64_t now_ms);
-/* For the miss at the position `rows` rows came, whose numbers begin with `first`. */
+/* The fetch for the miss at the position had `rows` rows, whose page_numbers begin with `first`;
+ * the miss itself needed the first `needed`. */
 void access_pattern_fetched(struct access_pattern *pattern, struct bytes position, uint64_t first,
                             size_t needed, size_t rows, size_t bytes, int64_t now_ms);
-/* A fetch ahead failed: it was worth nothing. */
+/* A fetch that read ahead failed: its worth is 0. */
 void access_pattern_failed(struct access_pattern *pattern, struct bytes position, int64_t now_ms);
 /* The row at the position was looked up, and is absent. */
 void access_pattern_absent(struct access_pattern *pattern, struct bytes position, int64_t now_ms);
 /* Was a row of this partition absent less than `within_ms` ago? */
 bool access_pattern_is_absent(const struct access_pattern *pattern, struct bytes position,
                               int64_t within_ms, int64_t now_ms);
-/* The row of this number was looked up. The second time changes nothing. */
+/* The row with this page_number was looked up. A second call changes nothing. */
 void access_pattern_used(struct access_pattern *pattern, uint64_t number);
-/* Was the row looked up? False where its fetch is not remembered. */
+/* Was the row looked up? False if its fetch is not remembered. */
 bool access_pattern_was_used(const struct access_pattern *pattern, uint64_t number);
 
 #endif

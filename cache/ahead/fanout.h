@@ -5,10 +5,11 @@
  * level with more partitions lists their prefixes. The user may set the fanout. Otherwise the
  * level's first rows decide: it is 4,096 if the first 1,000 rows belong to at least 64 partitions,
  * and 512 if not. With 4,096, all partitions together have about 64 pages at most, unless later
- * partitions have far more rows. Example: a table of days with few rows lists its days. A table
- * that grows at its end keeps its fanout.
+ * partitions have far more rows. Example: a table with a partition of few rows for each day lists
+ * its days. If a table only grows at its end, its fanout does not change.
  *
- * The rows alone decide: not the pages in which they come, nor what is known of them already. */
+ * Only the rows decide, not the sizes of the pages in which they arrive, or what is known before.
+ */
 #include "cache/known/partition_tally.h"
 #include "cache/queue/overlay.h"
 
@@ -17,18 +18,18 @@
 #define FANOUT_ROWS            1000
 #define FANOUT_MANY_PARTITIONS 64
 
-/* fanout: the user's number; 0: by the rows that were counted, FANOUT_ROWS of them; others are a
- * guess. */
+/* fanout: the user's number; 0: by the counted rows, which should be FANOUT_ROWS; with another
+ * number of rows the result is a guess. */
 static inline int fanout_of_tally(int fanout, const struct partition_tally *tally)
 {
     bool has_many = tally->partitions >= FANOUT_MANY_PARTITIONS;
     return fanout > 0 ? fanout : has_many ? FANOUT_MANY : FANOUT_FEW;
 }
 
-/* The level's own, where fanout is 0. question->range is that of the level; its keys suffice. Where
- * the level's first rows are not known, one request brings their keys, which a scan of names needs
- * first, too. A service that ends its page early, or inside a partition, is asked again. Any
- * thread; blocks for the requests. 0 or -errno with the reason in caller->call. */
+/* Finds the level's fanout; if `fanout` is not 0, it is that. question->range is the level's. If
+ * the level's first rows are not known, one query reads their keys, which a scan of names needs
+ * first, too. If its page ends early, or inside a partition, more queries follow. Any thread;
+ * blocks for the requests. 0 or -errno with the reason in caller->call. */
 int fanout_of_level(int fanout, struct overlay *overlay, struct fetcher *fetcher,
                     struct caller *caller, const struct question *question, int *ret);
 

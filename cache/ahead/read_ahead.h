@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef CACHE_AHEAD_READ_AHEAD_H
 #define CACHE_AHEAD_READ_AHEAD_H
-/* The only place that decides what is read before it is asked for. Lookups, listings and levels
- * pass their questions through it. What the range cache knows is answered at once; for a miss it
- * turns the access pattern of the process into "fetch this much" or "take it from that prefetcher":
+/* The only module that decides what is read ahead. Lookups, listings and levels ask it their
+ * questions. It answers from the range cache what is known there. What it does on a cache miss
+ * depends on what the process does:
  *
- * | the process...                    | a miss is brought by                                     |
- * | opens entities by name            | one fetch, sized by the table's pattern (by_name.h)       |
- * | traverses a table (has listed a   | for directories and listings its traversal: a prefetcher  |
- * |   larger directory, 30 s)         |   in table order, across their borders (traversals.h)     |
- * | lists one directory               | the listing itself at first, then a prefetcher of its own |
- * | lists the partitions of a range   | rows first, where they tell the names in as few requests, |
- * |                                   |   then a scan of names (scan_level)                       |
+ * | the process...                       | a miss is read by                                      |
+ * | opens entities by name               | one query, sized by the table's pattern (by_name.h)    |
+ * | traverses a table (listed a larger   | in listings and directories: the process's traversal,  |
+ * |   directory within the last 30 s)    |   a prefetcher across directories (traversals.h)       |
+ * | lists one directory                  | a query at the first miss, then the listing's own      |
+ * |                                      |   prefetcher                                           |
+ * | lists partitions or prefixes         | a query of rows, if rows show the names in as few      |
+ * |                                      |   requests, then a scan of names (scan_level)          |
  *
- * It also says what a process has passed, so that this is evicted first.
+ * It also marks what a process has passed, which the range cache evicts first.
  *
  * Any thread; blocks for the requests that it sends or waits for. */
 #include "cache/ahead/prefetcher.h"
@@ -30,75 +31,77 @@ struct read_ahead_source { /* outlives it */
     const struct clock *clock;
     int64_t ttl_ms;
     size_t cache_bytes;
-    int parallelism; /* requests of prefetchers at once, of one table; of all four times as many */
-    int fanout;      /* of levels; 0: by their first rows (fanout.h) */
+    int parallelism; /* prefetchers' requests in flight for one table; for all: four times as many
+                      */
+    int fanout;      /* of levels; 0: chosen by their first rows (fanout.h) */
 };
 int read_ahead_create(const struct read_ahead_source *source, struct read_ahead **ret);
-/* Takes NULL. No call is under way; what prefetchers of open listings have in flight is cancelled.
- */
+/* Takes NULL. No call is in progress. Cancels the requests of prefetchers that are still open. */
 void read_ahead_destroy(struct read_ahead *read_ahead);
 
-/* The answers of the next three are those of overlay_next. */
+/* read_ahead_entity, read_ahead_directory and read_ahead_rows return what overlay_next returns. */
 
-/* One entity: question->range is that of its position alone. is_in_order: the process has passed
- * what lies before it in the partition. */
+/* Looks up one entity: question->range holds only its position. is_in_order: the process reads the
+ * partition in key order and has passed what lies before. */
 int read_ahead_entity(struct read_ahead *read_ahead, struct caller *caller,
                       const struct question *question, bool is_in_order, struct seen *ret);
-/* The first row of a directory, as a sign that the directory is there; table NULL: a table. */
+/* Looks up the first row of a directory, which shows that the directory exists; table NULL: a table
+ * in the list of tables. */
 int read_ahead_directory(struct read_ahead *read_ahead, struct caller *caller,
                          enum directory_kind kind, const struct question *question,
                          struct seen *ret);
 
 struct read_cursor { /* of one listing; in its owner's memory, one thread at a time; private */
-    struct prefetcher *prefetcher; /* NULL: none runs */
+    struct prefetcher *prefetcher; /* NULL: none */
     enum read_kind kind;           /* of the prefetcher */
-    int64_t used_ms;               /* the prefetcher */
+    int64_t used_ms;               /* when the prefetcher was used last */
     int misses;
-    int top;             /* rows that a request of the listing itself asks for */
-    size_t listed_bytes; /* of the rows that the listing has shown */
+    int top;             /* rows that the listing's own query requests */
+    size_t listed_bytes; /* size of the rows that the listing has shown */
 };
-struct read_step { /* what a listing of rows wants next */
+struct read_step { /* the next step of a listing of rows */
     const struct directory *directory;
-    struct question question; /* what follows the last row */
-    uint64_t listed;          /* entries so far */
-    uint64_t unopened;        /* of them, not opened by the process since */
+    struct question question; /* which rows follow the last one? */
+    uint64_t listed;          /* number of entries so far */
+    uint64_t unopened;        /* entries of them that the process has not opened since */
 };
 void read_cursor_init(struct read_cursor *cursor);
-void read_cursor_reset(struct read_cursor *cursor); /* the listing begins anew, or is closed */
-/* The next rows of a listing. */
+void read_cursor_reset(struct read_cursor *cursor); /* the listing is rewound or closed */
+/* Reads the next rows of a listing. */
 int read_ahead_rows(struct read_ahead *read_ahead, struct caller *caller,
                     struct read_cursor *cursor, const struct read_step *step, struct seen *ret);
-/* The listing has made `entries` entries of these rows. */
+/* Notes that the listing has shown these rows as `entries` entries (partitions have many rows). */
 void read_cursor_took(struct read_cursor *cursor, const struct directory *directory, size_t entries,
                       const struct seen *seen);
 
-/* A prefetcher of the names that the directory shows (DIRECTORY_AUTO), as of `since`. */
+/* Creates a prefetcher of the names that the directory (DIRECTORY_AUTO) shows. `since`: the oldest
+ * answer that it may use. */
 int read_ahead_names(struct read_ahead *read_ahead, struct caller *caller,
                      const struct directory *directory, struct stamp since,
                      struct prefetcher **ret);
 
-/* A prefetcher of rows apart from the range cache: it requests all of them, so that no answer is
- * older than this call; and it takes no place there, because what it brings is read once. */
+/* Creates a prefetcher of rows apart from the range cache. It requests all rows, so that no answer
+ * is older than this call. It does not put them into the cache, because they are read once. */
 struct read_ahead_apart {
     const char *table;
     struct range range;
     bool keys_only;              /* keys and ETags */
-    const struct filter *filter; /* rows that match, in the part of the range that it bounds */
-    const char *select;          /* as of struct query: pages of entities that are not whole */
-    bool is_kept;                /* of a filter: the rows go into the range cache nevertheless */
+    const struct filter *filter; /* only rows that match; NULL: all */
+    const char *select;          /* as in struct query: entities lack the other properties */
+    bool is_kept;                /* only with a filter: rows go into the range cache nevertheless */
 };
 int read_ahead_apart(struct read_ahead *read_ahead, struct caller *caller,
                      const struct read_ahead_apart *apart, struct prefetcher **ret);
 
-/* The caller's process reads a listing of the directory which began with `began`: what it has
- * passed is evicted first, and its traversal goes on. */
+/* The caller's process reads a listing of the directory; `began`: as in freshness_listed. Marks
+ * what the process has passed as the first to be evicted, and lets its traversal run ahead. */
 void read_ahead_listed(struct read_ahead *read_ahead, const struct caller *caller,
                        const struct directory *directory, struct stamp began);
-/* A listing begins somewhere: traversals that are quiet for long end. */
+/* Ends traversals that were not used for long. Called when a listing begins. */
 void read_ahead_tidy(struct read_ahead *read_ahead);
 
 struct read_ahead_stats {
-    uint64_t hits, misses; /* lookups and steps of listings; not what scans ask for */
+    uint64_t hits, misses; /* of lookups and steps of listings; not of scans' requests */
     struct request_window_stats window;
 };
 void read_ahead_stats(struct read_ahead *read_ahead, struct read_ahead_stats *ret);

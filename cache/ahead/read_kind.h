@@ -8,12 +8,11 @@ enum read_kind {
     READ_ROWS,
     READ_KEYS,       /* of rows, without their texts */
     READ_PARTITIONS, /* the keys of partitions */
-    READ_LEVEL,      /* what the directory of a prefix shows (scan_level). Many answers are needed
-                        before the first item, so all requests are sent at once */
+    READ_LEVEL,      /* the names in the directory of a table or prefix (scan_level); the first item
+                        needs many answers, so requests are sent without delay */
 };
 
-/* A scan of the range. Of the limits, those that the kind has no use for are ignored. 0 or
- * -ENOMEM. */
+/* Creates a scan of the range. Limits that do not concern the kind are ignored. 0 or -ENOMEM. */
 int read_kind_create_scan(enum read_kind kind, struct range range, const struct scan_limits *limits,
                           struct scan **ret);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef CACHE_AHEAD_REQUEST_SLOT_H
 #define CACHE_AHEAD_REQUEST_SLOT_H
-/* The room that one request of a scan takes in the request window, and what the window learns of
- * it: a request whose first attempt failed halves the window at once, not at its end.
+/* The place that one request of a scan has in the request window. It reports to the window how the
+ * request ends; if the first attempt fails, the window is halved at once, not when the request
+ * ends.
  *
  * In its owner's memory; used by the thread that sends the request. */
 #include "cache/ahead/request_window.h"
@@ -10,8 +11,8 @@
 
 struct request_slot {
     struct call_observer observer; /* private */
-    struct request_window *window; /* in which the request is counted */
-    unsigned lane;                 /* of its table */
+    struct request_window *window; /* counts the request */
+    unsigned lane;                 /* of the request's table */
     /* private */
     const struct call *call;
     const struct clock *clock;
@@ -21,8 +22,8 @@ struct request_slot {
 
 /* The request is about to be sent by this call. */
 void request_slot_begin(struct request_slot *slot, struct call *call, const struct clock *clock);
-/* The request has ended with the result r. Takes it out of the window. end: what its answer says
- * if no attempt failed. */
+/* The request has ended with the result r: it is no longer counted. end: how it ended, if no
+ * attempt failed. */
 void request_slot_end(struct request_slot *slot, struct call *call, int r, enum request_end end);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef CACHE_AHEAD_ROWS_FIRST_H
 #define CACHE_AHEAD_ROWS_FIRST_H
-/* Reads the rows of a directory of partitions before its names are sought, where that costs no
- * request more: then the rows tell the names, and a traversal that follows finds them. Example: 300
- * partitions of 5 rows are 2 pages, but 300 jumps from name to name.
+/* Reads the rows of a directory of partitions before a scan of its names, if that costs no more
+ * requests than the names alone. The rows show the names, and a traversal of the directory then
+ * finds the rows in the range cache. Example: 300 partitions of 5 rows are 2 pages of rows; a scan
+ * of names needs a query for each name, 300.
  *
  * No state; any thread; blocks for the pages that it waits for. */
 #include "cache/ahead/fanout.h"
@@ -16,14 +17,15 @@ struct rows_first {
     int fanout; /* of levels; 0: by their first rows */
 };
 
-/* Reads what is not known of the question's range.
- * - The process traverses (`whole` not NULL): because it visits what is below next, as much as
- *   fits beside what it has not visited yet, and at most 16 MiB: older rows are not used.
- * - Another process, where nothing of the range is known: until more than `fanout` partitions were
- *   counted, or one of a whole page of rows, or several pages more than partitions: then jumps from
- *   name to name cost no more. At most three quarters of the cache. At most 24,000 rows where
- *   more than 64,000 are expected: keys come faster, eight requests at a time, and the process may
- *   want names alone.
+/* Reads rows of the question's range that are not known.
+ * - For a process that traverses (`whole` is not NULL): it visits these rows next. So as many as
+ *   fit beside the held pages that it has not visited yet, and about 16 MiB at most: more would
+ *   become too old before they are visited.
+ * - For another process, only if nothing is known at the begin of the range. Reading stops when
+ *   more than `fanout` partitions were counted, or one with a whole page of rows, or several pages
+ *   more than partitions: from there on, a query for each name costs no more. It also stops at
+ *   three quarters of the cache; and at 24,000 rows if more than 64,000 are expected, since keys
+ *   can be read faster, with eight requests in parallel, and the process may need only names.
  * 0 or -errno with the reason in caller->call. */
 int rows_first_read(const struct rows_first *rows_first, struct caller *caller,
                     const struct question *question, const struct owned_range *whole);

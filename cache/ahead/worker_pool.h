@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef CACHE_AHEAD_WORKER_POOL_H
 #define CACHE_AHEAD_WORKER_POOL_H
-/* Threads that send the requests of scans. No caller waits for one of these requests alone. A
- * worker takes a task, runs it, and takes the next one. A task never waits for the consumer of its
- * result, so a full pool always makes progress.
+/* Threads that send the requests of scans. A worker takes a task, runs it, and takes the next one.
+ * A task never waits for the consumer of its result, so a full pool always makes progress.
  *
- * At most `slots` tasks of a lane run at once. Requests of a table that get no answer do not delay
- * the tasks of other tables, while fewer than WORKER_POOL_TABLES tables are in that state.
+ * At most `slots` tasks of a lane run at once. So a table whose requests get no answer does not
+ * delay the tasks of other tables, as long as there are fewer than WORKER_POOL_TABLES such tables.
  *
  * Only reading uses the pool. A caller that changes an entity sends the change in its own thread,
  * so a scan never delays it.
@@ -21,11 +20,11 @@
 #define WORKER_POOL_TABLES 4
 
 struct worker_pool;
-/* There are at most WORKER_POOL_TABLES threads a slot. slots: at least 1. -EINVAL, -ENOMEM. */
+/* At most WORKER_POOL_TABLES * slots threads. slots: at least 1. -EINVAL, -ENOMEM. */
 int worker_pool_create(int slots, struct worker_pool **ret);
-/* Takes NULL. Waits until every submitted task has run, also those that tasks submit meanwhile. The
- * owners cancel their tasks first, so that this is quick, and slots do not count any more. From
- * here on only tasks may submit. */
+/* Takes NULL. Waits until every submitted task has run, also those that tasks submit meanwhile; the
+ * limit of `slots` no longer applies. The owners cancel their tasks before, so that this is quick.
+ * From now on only tasks may submit. */
 void worker_pool_destroy(struct worker_pool *pool);
 
 struct worker_task { /* memory of the submitter, until it runs: `run` may free it */
@@ -37,8 +36,8 @@ struct worker_task { /* memory of the submitter, until it runs: `run` may free i
  * another lane may overtake them. Each runs exactly once. 0, or -EAGAIN: the pool has no thread and
  * could not create one. Then the task does not run. */
 int worker_pool_submit(struct worker_pool *pool, struct worker_task *task);
-/* Returns when no task is queued or runs; tasks that a task has submitted before it ended count.
- * For tests: another thread may submit again at once. Must not be called by a task. */
+/* Returns when no task is queued or runs, also none that a task submitted. For tests, because
+ * another thread may submit again at once. Must not be called by a task. */
 void worker_pool_wait_idle(struct worker_pool *pool);
 
 DEFINE_CLEANUP(struct worker_pool *, worker_pool_destroy);

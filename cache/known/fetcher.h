@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef CACHE_KNOWN_FETCHER_H
 #define CACHE_KNOWN_FETCHER_H
-/* Brings pages into the range cache: one flight for what several callers miss at once. Any thread;
- * one leaf mutex, held over no request. A caller sends the request itself (it leads the flight), or
- * waits for the flight of another caller that asks the same. A leader that gives up for reasons of
- * its own (interrupted, no patience left) hands over to one that waits; a refusal of the service
- * is an answer to all.
+/* Reads pages into the range cache. When several callers miss the same rows at once, they share one
+ * request, a flight: one caller sends it (the flight's leader), the others wait for its result. If
+ * the leader gives up for a reason of its own (interrupted, past its deadline), one of those that
+ * wait sends the request anew. A failure that the service answered is the result for all.
  *
- * | state    | the flight                                    | left by                           |
- * | FLYING   | is in the list; its leader asks, others wait  | an answer, or the leader gives up |
- * | LANDED   | its result is for all, and does not change    | the last user frees it            |
- * | GIVEN_UP | has no result; one that waits leads the next  | the last user frees it            |
+ * | state    | the flight                                     | ends when                        |
+ * | FLYING   | is in the list; its leader sends, others wait  | answered, or the leader gives up |
+ * | LANDED   | its result is for all, and does not change     | its last user frees it           |
+ * | GIVEN_UP | has no result; one that waits leads a new one  | its last user frees it           |
  *
- * What a flight learns of its table goes into the account's "rows" (range_cache.h, table NULL): an
- * answer shows that the table is there, -ENOENT that it is not. */
+ * Each flight also shows whether its table exists: an answer shows that it does, -ENOENT that it
+ * does not. This goes into the range cache as an answer about the account (table NULL).
+ *
+ * Any thread; one leaf mutex, not held over a request. */
 #include "cache/caller.h"
 #include "cache/failure_log.h"
 #include "cache/known/range_cache.h"
@@ -27,46 +28,48 @@ struct fetcher_source { /* outlives the fetcher */
     const struct clock *clock;
     _Atomic uint64_t *orders;     /* of stamps */
     int64_t ttl_ms;               /* for freshness_requested_ms */
-    struct failure_log *failures; /* records tables that have to be left out; may be NULL */
-    /* Called with each answer that shows that a table is gone, or which tables there are: all those
-     * in the page's range. It was asked at `asked`. By the thread of a fetch, outside every lock.
-     * May be NULL. */
+    struct failure_log *failures; /* for tables whose names no path can have; may be NULL */
+    /* Called with each answer that shows that a table is gone, or which tables exist: the page has
+     * all tables in its range. asked: when it was requested. Called by the thread of a fetch,
+     * without a lock. May be NULL. */
     void (*listed)(void *context, const struct page *tables, struct stamp asked);
     void *listed_context;
 };
 
 int fetcher_create(const struct fetcher_source *source, struct fetcher **ret);
-void fetcher_destroy(struct fetcher *fetcher); /* takes NULL; no call is under way */
+void fetcher_destroy(struct fetcher *fetcher); /* takes NULL; no call is in progress */
 
 struct fetch {
-    const char *table;  /* NULL: the tables, all of them, or the one whose name the range is */
-    struct range range; /* askable, not empty; one row's: it is got by itself, with top 1 */
+    const char *table;  /* NULL: the list of tables, or one table, if the range holds one name */
+    struct range range; /* range_is_expressible, not empty; of one row with top 1: a plain get */
     int top;
-    bool keys_only; /* of tables: no difference */
+    bool keys_only; /* with table NULL: no difference */
     bool is_alone;  /* joins no flight; others may join this one */
-    bool is_ahead;  /* reads ahead of several callers: joins such a flight whose range holds
-                       range.lo, and may bring nothing then */
+    bool is_ahead;  /* reads ahead for several callers: also joins a flight of that kind whose range
+                       holds range.lo */
 };
 
-/* Asks for what follows range.lo, or joins a flight that was asked since `since` and begins at
- * range.lo, too. It also joins one that began before and reads on over range.lo, if it is another
- * thread's of the same process, or both fetches are ahead: that one may bring nothing for it.
+/* Sends a query for what follows range.lo, or joins a flight that was requested at `since` or later
+ * and begins at range.lo, too. It also joins a flight that begins before range.lo and whose range
+ * holds it, if both are is_ahead, or that is of another thread of the same process. Such a flight
+ * may end before range.lo.
  *
- * 0: the page is in the cache, except where something younger is or was; it stays there at least as
- * long as ret_page is held, so the caller asks there again. It covers range.lo, but for a flight
- * that was joined behind its begin. It may have fewer rows than `top`, also where they were too
- * large for one page. ret_is_own: this caller's request brought it. Else -errno with the reason in
- * caller->call; -ENOENT: no such table. The deadline is put off by every page that arrives. */
+ * 0: the page is in the range cache, except where younger answers replaced it. It stays there while
+ * the caller has ret_page, so the caller asks the range cache again. The page covers range.lo,
+ * except perhaps after joining a flight that begins before. It may have fewer rows than `top`, also
+ * because they were too large for one page. ret_is_own: this caller sent the request. Else -errno
+ * with the reason in caller->call; -ENOENT: no such table. Each page that arrives extends the
+ * deadline. */
 int fetcher_fetch(struct fetcher *fetcher, struct caller *caller, const struct fetch *fetch,
                   struct stamp since, struct page **ret_page, bool *ret_is_own);
 
-/* A page of a scan: no flight is shared, and the scan follows the continuation tokens. It is handed
- * out, and with is_kept it is in the cache, too. The rest as fetcher_fetch. */
+/* Queries a page of a scan, which follows the continuation tokens itself; joins no flight. is_kept:
+ * the page also goes into the range cache. Otherwise as fetcher_fetch. */
 int fetcher_query(struct fetcher *fetcher, struct caller *caller, const struct query *query,
                   bool is_kept, struct answer *ret);
 
-/* r: the result of a call about the table. If it is -ETIMEDOUT because the caller's time has run
- * out while the table's requests wait for their repetition, the reason of that takes its place. */
+/* r: the result of a call on the table. If it is -ETIMEDOUT while requests of the table wait for a
+ * retry, returns the reason of that wait instead (delays.h). */
 int fetcher_explain(struct fetcher *fetcher, const char *table, struct caller *caller, int r);
 
 struct fetcher_stats {

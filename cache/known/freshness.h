@@ -3,25 +3,28 @@
 #define CACHE_KNOWN_FRESHNESS_H
 /* How old an answer may be, and how long the kernel may keep it.
  *
- * An answer is at most ttl old. But a tool lists first and opens later, so what a process listed
- * serves that process for FRESHNESS_KEPT_MS. For this the module remembers which directories each
- * process listed, when, and how far the process came in them. The record also tells whether a
- * process traverses a table.
+ * Normally an answer is at most ttl old. But tools list a directory first and open its files later.
+ * So what a process got by listing a directory serves that process for FRESHNESS_KEPT_MS. Example:
+ * ttl is 5 s. `grep -r` lists a directory and opens its last file 20 s later: it gets the file as
+ * it was listed, without a request. Another process gets an answer of at most 5 s.
  *
- * Any thread, never blocks; one leaf mutex. Process 0 is never remembered. What there is no memory
- * for is forgotten, which costs requests and nothing else.
+ * For this the module remembers, for each process, which directories it listed, when, and which
+ * position in them it has reached. This also shows whether a process traverses a table.
  *
- * Bounded: the last FRESHNESS_PROCESSES processes; of each the last 8 directories that it listed
- * and the last 8 names that it asked for. A process takes about 5 KiB with keys of ordinary
- * length, 5 MiB in all. */
+ * Any thread, never blocks; one leaf mutex. Process 0 (not known) is never remembered. If memory
+ * runs out, records are lost; this costs requests and nothing else.
+ *
+ * Bounded: the last FRESHNESS_PROCESSES processes, and for each the last 8 directories that it
+ * listed and the last 8 names that it looked up. A record takes about 5 KiB with keys of ordinary
+ * length, all records 5 MiB. */
 #include "cache/address.h"
 #include "cache/known/owned_range.h"
 #include "cache/known/stamp.h"
 #include "client/base/clock.h"
 
 #define FRESHNESS_PROCESSES 1024
-#define FRESHNESS_KEPT_MS   30000 /* what a listing brought serves its process for this time */
-#define FRESHNESS_REPEAT_MS 100   /* asking again within this time is part of the first question */
+#define FRESHNESS_KEPT_MS   30000 /* a listing's answers serve its process for this time */
+#define FRESHNESS_REPEAT_MS 100   /* a repeated lookup or listing within this time is no new one */
 
 struct freshness;
 /* The clock and the counter of stamps' orders outlive it. */
@@ -29,76 +32,78 @@ int freshness_create(int64_t ttl_ms, const struct clock *clock, _Atomic uint64_t
                      struct freshness **ret);
 void freshness_destroy(struct freshness *freshness); /* takes NULL */
 
-/* The oldest answer about `position` (a row, or the begin of a directory; with table NULL a
- * table's name) that the process may get: now - ttl, with ttl 0 from now on.
+/* The process looks up `position`: a row, or the begin of a directory (its range.lo); with table
+ * NULL a table's name. Returns the oldest answer that it may get: now - ttl. With ttl 0 only an
+ * answer that is requested from now on.
  *
- * Older answers serve a process that has listed a directory which holds the position, and either
- * reads that listing since less than FRESHNESS_KEPT_MS, or traverses it in key order and comes to
- * the position now. Then it is min(now - ttl, max(oldest of the listing, now - FRESHNESS_KEPT_MS)).
- * A process that has listed something of a table has also seen that table.
+ * A listing allows older answers if its directory holds the position, and the process either read
+ * the listing less than FRESHNESS_KEPT_MS ago, or traverses the directory in key order and reaches
+ * the position now. The limit is then min(now - ttl, max(oldest answer in the listing, now -
+ * FRESHNESS_KEPT_MS)). A process that listed a part of a table has also seen that the table exists.
  *
- * But now - ttl holds for a name that the process asks for again and again, such as a shell that
- * waits in a loop for a file: it asks FRESHNESS_REPEAT_MS or more after its first question, and
- * asks for fewer than 8 other names in between. Directories on the path to the last name do not
- * count. Tools open what they have just looked at within microseconds and go on to the next.
+ * A listing allows nothing for a name that the process looks up again and again, as a shell does
+ * that waits in a loop for a file: a lookup FRESHNESS_REPEAT_MS or more after the first one, with
+ * fewer than 8 other names in between. Lookups of directories on the path to the last name do not
+ * count as lookups. (Other tools open a file within microseconds after its lookup.)
  *
- * ret: what the listings of the process say of the position. */
+ * ret: what the listings of the process allow for the position. */
 struct served {
-    bool is_served;   /* a listing of the process decides, not ttl alone */
-    bool is_in_order; /* the process goes through that listing in key order, and has passed what
-                         lies before the position */
+    bool is_served;   /* a listing allows an older answer than ttl does */
+    bool is_in_order; /* also, the position is greater than all that the process has looked up in
+                         that directory: it reads in key order, and has passed what lies before */
 };
 struct stamp freshness_oldest(struct freshness *freshness, uint64_t process, const char *table,
                               struct bytes position, struct served *ret);
 
-/* The process begins to list the directory: the oldest answer that the listing may show. now - ttl;
- * for a process that traverses here as old as the listing of the directory above. But now - ttl
- * for a directory that the process lists again FRESHNESS_REPEAT_MS or more after it began to: a
- * traversal comes to each directory once (rm and grep open it twice, at once). */
+/* The process begins to list the directory. Returns the oldest answer that the listing may show:
+ * now - ttl, but for a process that traverses the directory above as old as the listing of that
+ * one. It is now - ttl again if the process lists the same directory FRESHNESS_REPEAT_MS or more
+ * after it first listed it: a traversal lists each directory once (rm and grep open it twice within
+ * that time). */
 struct stamp freshness_begin_listing(struct freshness *freshness, uint64_t process,
                                      const struct directory *directory);
-/* The same for a later step of a listing that began with `began`: as old as that, but never older
- * than FRESHNESS_KEPT_MS (or ttl, where that is more). */
+/* The same for a later step of a listing. `began`: what freshness_begin_listing returned for it.
+ * Returns `began`, but at most max(FRESHNESS_KEPT_MS, ttl) before now. */
 struct stamp freshness_of_listing(const struct freshness *freshness, struct stamp began);
 
-/* The process reads a listing of the directory which began with `began`. A listing of the same
- * directory that began with another stamp is forgotten. True where the process listed another
- * directory last, and that one does not hold this one: the process has left it, and its range is
- * put into ret_left (initialized). */
+/* Notes that the process reads a listing of the directory. `began`: of freshness_begin_listing. It
+ * replaces a listing of the same directory with another `began`. True: the directory that the
+ * process listed before does not hold this one, so the process has left it; its range is put into
+ * ret_left (initialized). */
 bool freshness_listed(struct freshness *freshness, uint64_t process,
                       const struct directory *directory, struct stamp began,
                       struct owned_range *ret_left);
 
-/* Has the process listed the account, however long ago? It is known as long as the process is
- * remembered at all: no other directory takes the account's place. */
+/* Has the process listed the account, however long ago? This is remembered as long as the record of
+ * the process: no other directory replaces the account in it. */
 bool freshness_has_listed_account(struct freshness *freshness, uint64_t process);
 
-/* Has the process listed this directory? Of the directories that it listed last. With a filter and
- * without one it is not the same; all filters of a directory are one. */
+/* Is this directory one of the last 8 that the process listed? A directory with a filter is another
+ * one than the directory without; which filter does not matter. */
 bool freshness_has_listed(struct freshness *freshness, uint64_t process,
                           const struct directory *directory);
 
-/* Does the process traverse here? It does if it has listed a larger range that holds this one, not
- * through a filter, and has read there or below within FRESHNESS_KEPT_MS. The largest such range is
- * put into ret_whole (initialized). */
+/* Does the process traverse this range? It does if it listed a directory with a larger range around
+ * it, without a filter, and has read that listing or something below it within FRESHNESS_KEPT_MS.
+ * The largest such range is put into ret_whole (initialized). */
 bool freshness_traverses(struct freshness *freshness, uint64_t process, const char *table,
                          struct range range, struct owned_range *ret_whole);
 
-/* The greatest position that the process has asked for in the directory since it began to list it,
+/* Puts the greatest position that the process looked up in the directory since it began to list it
  * into ret (cleared first; empty: none). 0 or -ENOMEM. */
 int freshness_read_to(struct freshness *freshness, uint64_t process,
                       const struct directory *directory, struct buffer *ret);
 
-/* How long the kernel may keep an answer that was asked for at requested_ms. */
+/* How long the kernel may keep an answer that was requested at requested_ms. */
 int64_t freshness_valid_ms(const struct freshness *freshness, int64_t requested_ms);
-/* The same for what a listing has just shown, and for the directories on the path to it: at least
- * FRESHNESS_REPEAT_MS (or ttl, where that is less), however old they are. A tool comes to what it
- * has listed within that time, and asks for all that is on its path with each file. */
+/* The same for entries that a listing has just shown, and for the directories on the path to them:
+ * valid_ms, but at least min(FRESHNESS_REPEAT_MS, ttl), however old the answers are. Tools open the
+ * entries within that time, and the kernel looks up the whole path for each of them. */
 int64_t freshness_hold_ms(const struct freshness *freshness, int64_t valid_ms);
 
-/* As of when an answer counts: since it was asked for. Where the service took longer than half a
- * ttl, since half a ttl before its arrival: else a service slower than ttl would be asked again for
- * every step of every path. Pure. */
+/* The time from which the age of an answer counts: when it was requested, but at most half a ttl
+ * before it arrived. Else the answers of a service slower than ttl would be too old on arrival, and
+ * each step of each path would be requested again. Pure. */
 static inline int64_t freshness_requested_ms(int64_t requested_ms, int64_t arrived_ms,
                                              int64_t ttl_ms)
 {

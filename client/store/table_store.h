@@ -9,24 +9,24 @@
 
 #define TABLE_STORE_PAGE_ROWS 1000 /* a service sends at most this many in one page */
 
-/* Where a query goes on: the service's opaque token, and the position after which the next page
- * begins. The wrapper sets the position, and keeps it over an empty page. The coverage of the next
- * page begins there, and so does a new query when the token is too old. Immutable outside the
- * wrappers. */
+/* Where the next page of a query begins: the service's opaque token, and the position behind the
+ * last row so far. The wrapper sets the position; an empty page leaves it unchanged. The range that
+ * the next page covers begins there; so does a new query if the token has expired. Immutable
+ * outside the wrappers. */
 struct continuation;
 int continuation_create(struct bytes token, struct continuation **ret); /* for implementations */
-/* For a decorator whose token contains the inner store's: a continuation with that token and the
- * position of `outer`. */
+/* For a decorator whose token contains the token of its inner store: creates a continuation with
+ * the inner `token` and the position of `outer`. */
 int continuation_create_inner(const struct continuation *outer, struct bytes token,
                               struct continuation **ret);
 struct bytes continuation_token(const struct continuation *continuation);
 struct bytes continuation_position(const struct continuation *continuation);
-/* For implementations: the service sent rows for this page, or looked at rows for a filter. Then
- * the page is progress even if none is in it. */
+/* For implementations: the service sent rows that are not in the page, or compared rows with a
+ * filter. Then even an empty page is progress. */
 void continuation_set_progress(struct continuation *continuation);
 bool continuation_is_progress(const struct continuation *continuation);
-/* For the decorator that paces empty pages: how many in a row led to this continuation, each with
- * nothing but the next token, and when the first of them was asked for. */
+/* For retrying_store, which delays after empty pages: how many pages in a row before this
+ * continuation had no rows and no progress, and when the first of them was requested. */
 struct empty_run {
     int pages;
     int64_t since_ms;
@@ -50,23 +50,23 @@ struct answer {
     struct continuation *next; /* NULL: the range is exhausted */
 };
 void answer_finish(struct answer *answer);
-/* An empty page that goes on is none, but for continuation_set_progress. */
+/* False: an empty page with a continuation for which continuation_set_progress was not called. */
 bool answer_is_progress(const struct answer *answer);
 
 enum write_kind {
     WRITE_INSERT,         /* the entity must not exist: else -EEXIST */
-    WRITE_REPLACE,        /* it must exist and fit if_match: else -ENOENT, -ESTALE */
-    WRITE_MERGE,          /* likewise; properties that the text does not name stay */
-    WRITE_UPSERT_REPLACE, /* whether it exists or not */
+    WRITE_REPLACE,        /* it must exist (else -ENOENT) and match if_match (else -ESTALE) */
+    WRITE_MERGE,          /* likewise; properties that are not in the text stay unchanged */
+    WRITE_UPSERT_REPLACE, /* no precondition */
     WRITE_UPSERT_MERGE,
-    WRITE_DELETE, /* it must exist and fit if_match */
+    WRITE_DELETE, /* as WRITE_REPLACE */
 };
 
 struct write { /* of one entity */
     enum write_kind kind;
     struct bytes position;
     struct bytes if_match; /* REPLACE, MERGE, DELETE: an ETag, or "*" for any; else empty */
-    struct bytes text;     /* canonical; for a merge: the named properties; for a delete: empty */
+    struct bytes text;     /* canonical; merge: the properties to set; delete: empty */
 };
 
 struct write_result {
@@ -76,7 +76,7 @@ struct write_result {
 
 struct table_store_limits {
     size_t batch_writes;
-    size_t batch_bytes; /* of the sizes of its writes: table_store_write_size */
+    size_t batch_bytes; /* maximum sum of the table_store_write_size of its writes */
 };
 
 struct table_names {
@@ -96,7 +96,7 @@ struct table_store_ops {
                        struct call *, struct table_names *, struct continuation **ret_next);
     int (*write)(struct table_store *, const char *table, const struct write *, size_t n,
                  struct call *, struct write_result *ret);
-    bool (*is_down)(struct table_store *); /* NULL: it is not known */
+    bool (*is_down)(struct table_store *); /* NULL: the store does not know it */
     size_t (*write_size)(struct table_store *, const char *table, const struct write *);
     int (*create_table)(struct table_store *, const char *table, struct call *);
     int (*delete_table)(struct table_store *, const char *table, struct call *);
@@ -104,50 +104,48 @@ struct table_store_ops {
     void (*destroy)(struct table_store *);
 };
 
-/* The rows of the range, page by page. For all stores this function checks that rows ascend
- * strictly inside the range and after `after`, and that tokens do not repeat (else -EPROTO), and
- * sets the range that the page covers: from after's position or range.lo, to range.hi or, if more
- * follows, to the position after the last row. With a filter or a select a page covers nothing.
- * -ENOENT: no such table. */
+/* Reads one page of the rows in the range. For all stores, this wrapper checks that the rows ascend
+ * strictly, lie in the range and behind `after`, and that no token repeats (else -EPROTO). It also
+ * sets the range that the page covers: from the position of `after`, or range.lo, to range.hi, or
+ * if more pages follow, to the position behind the last row. With a filter or a select a page
+ * covers nothing. -ENOENT: no such table. */
 int table_store_query(struct table_store *store, const struct query *query, struct call *call,
                       struct answer *ret);
 /* One entity, a page of one row; -ENOENT: no such entity, or no such table. */
 int table_store_get(struct table_store *store, const char *table, struct bytes position,
                     struct call *call, struct page **ret);
-/* Appends a page of table names to ret, as the service has them: UTF-8, perhaps against the rules
- * of client/text/table_name.h. With `only`, just the table of that name, if it is stored
- * in this spelling. */
+/* Appends a page of table names to ret, as the service spells them: UTF-8, but they may break the
+ * rules of client/text/table_name.h. With `only`: just that table, if its spelling is the same. */
 int table_store_list_tables(struct table_store *store, const char *only,
                             const struct continuation *after, struct call *call,
                             struct table_names *ret, struct continuation **ret_next);
-/* n = 1 is a plain request (of a key that no plain request can name a transaction), n > 1 one
- * entity group transaction: all writes are made or none. Checked first: one partition, no row
- * twice, the number of writes, and a precondition for exactly the kinds that have one (-EINVAL);
- * and the size of a batch (-EFBIG). ret: n results, in the order of the writes. After a failure
- * call->failure.operation is the index of the refused write, -1 if unknown, and is_ambiguous says
- * that the change may have been made nevertheless. */
+/* n = 1: a plain request (or a transaction of one write, if no URL can contain the key). n > 1: one
+ * entity group transaction: all writes are made or none. -EINVAL without a request: not all in one
+ * partition, an entity twice, too many writes, an if_match for a kind that has none, or none for
+ * one that has; -EFBIG likewise: a batch that is too large. ret: n results, in the order of the
+ * writes. After a failure, call->failure.operation is the index of the refused write, -1 if
+ * unknown; is_ambiguous: the change may have been made nevertheless. */
 int table_store_write(struct table_store *store, const char *table, const struct write *writes,
                       size_t n, struct call *call, struct write_result *ret);
-/* How many bytes of limits.batch_bytes the write takes in a batch: its part of the body, with the
- * encoding of its keys and text. The result is never too small. It is too large by some hundred
- * bytes, and by the size of the keys where the text names them, too. A write with more than
- * batch_bytes can only be sent alone. */
+/* How many bytes of limits.batch_bytes the write takes: its part of the batch's body, encoded. This
+ * is an upper bound: too large by some hundred bytes, and by the size of the keys if the text has
+ * them, too. A write of more than batch_bytes can only be sent alone. */
 size_t table_store_write_size(struct table_store *store, const char *table,
                               const struct write *write);
-/* Should the write be sent alone? A caller that need not send it in a batch asks this first. In a
- * batch the emulator Azurite takes some rare keys for those of another row, and fails all later
- * batches after others. A batch with them is sent nevertheless. Pure. */
+/* Should the write be sent alone, if the caller has the choice? In a batch, the emulator Azurite
+ * confuses some rare keys with those of another entity; after some others, it fails all later
+ * batches. table_store_write sends a batch with such keys nevertheless. Pure. */
 bool table_store_goes_alone(const struct write *write);
 /* -EEXIST: it exists, perhaps spelled in another case; -EBUSY: it is being deleted. */
 int table_store_create_table(struct table_store *store, const char *table, struct call *call);
 int table_store_delete_table(struct table_store *store, const char *table, struct call *call);
-/* A write, or a change of a table, has failed with this error. Has it met something else than was
- * expected there, or may it have been made nevertheless? Then what is there is to be read. */
+/* After a write, or a change of a table, failed with `error`: was the state not the expected one,
+ * or may the change have been made nevertheless? Then the caller should read the present state. */
 static inline bool table_store_is_in_doubt(int error, const struct failure *failure)
 {
     return error == -ESTALE || error == -EEXIST || error == -ENOENT || failure->is_ambiguous;
 }
-/* Does the service not answer, as far as the store knows from other calls? Sends nothing. */
+/* Is the service down, as far as the store knows from other calls? Sends nothing. */
 bool table_store_is_down(struct table_store *store);
 const struct table_store_limits *table_store_limits(struct table_store *store);
 void table_store_destroy(struct table_store *store); /* takes NULL */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef CACHE_KNOWN_PARTITION_TALLY_H
 #define CACHE_KNOWN_PARTITION_TALLY_H
-/* Counts rows that come in key order, and the partitions that they belong to. One thread at a time.
- */
+/* Counts rows, which are added in key order, and their partitions. One thread at a time. */
 #include "client/store/page.h"
 
 struct partition_tally { /* in its owner's memory */
@@ -13,7 +12,8 @@ struct partition_tally { /* in its owner's memory */
 
 void partition_tally_init(struct partition_tally *tally);
 void partition_tally_finish(struct partition_tally *tally);
-/* The first `limit` rows of the run, which follow those that were counted. 0 or -ENOMEM. */
+/* Adds the first `limit` rows of the run, which lies behind the rows counted before. 0 or -ENOMEM.
+ */
 int partition_tally_add(struct partition_tally *tally, const struct run *run, size_t limit);
 
 #endif

@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef CACHE_KNOWN_STAMP_H
 #define CACHE_KNOWN_STAMP_H
-/* When a request was sent to the service: the time, and the order among all requests and changes of
- * this mount. A question uses a stamp, too: it wants an answer that was asked for `since` then.
- * Values; any thread. */
+/* Stamp: when a request was sent to the service, as a time and as a number in the order of all
+ * requests and changes of this mount. A question also has a stamp, `since`: it accepts answers that
+ * were requested then or later. Values; any thread. */
 #include "client/base/base.h"
 
 struct stamp {
     int64_t requested_ms; /* monotonic */
-    uint64_t order;       /* grows with each stamp: it orders two stamps of one millisecond */
+    uint64_t order;       /* grows with each stamp, also within one millisecond */
 };
 
-/* Taken before a query is sent, or after a change of our own was acknowledged. So a change is
+/* Call it before a query is sent, or after a change by this mount was acknowledged. So a change is
  * younger than every query that was sent before its acknowledgement. */
 static inline struct stamp stamp_take(_Atomic uint64_t *orders, int64_t now_ms)
 {
     return (struct stamp){now_ms, ++*orders};
 }
 
-/* For a question that accepts only answers that are asked for from now on. */
+/* For a question that accepts only answers that are requested from now on. */
 static inline struct stamp stamp_from_now(_Atomic uint64_t *orders, int64_t now_ms)
 {
     return (struct stamp){now_ms, *orders + 1};
 }
 
-/* For a question that accepts answers that were asked for at not_before_ms or later. */
+/* For a question that accepts answers that were requested at not_before_ms or later. */
 static inline struct stamp stamp_since(int64_t not_before_ms)
 {
     return (struct stamp){not_before_ms, 0};

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef CACHE_SCAN_CHUNK_H
 #define CACHE_SCAN_CHUNK_H
-/* Chunk: a piece of a scanned range that is read page after page, and the pages of it that wait to
- * be taken. It hands out no row at or behind `end`. Pure; one thread. Its memory is small and
- * constant, apart from the pages.
+/* Chunk: a part of a scanned range that is read page after page, and its pages that wait to be
+ * taken. It returns no row at or behind `end`. Pure; one thread. Its memory is small and constant,
+ * apart from the pages.
  *
  * A split moves `end` and costs no request: the chunk keeps its query and its token, and stops at
- * the new end by itself. Example: the chunk reads ["a", "z") and is split at "m". The next page of
- * its query may show rows behind "m"; they are ignored, since the chunk behind reads them. Where
- * one query can ask for exactly [cursor, end), the chunk changes to that query, so that its pages
- * hold no foreign rows. */
+ * the new end. Example: the chunk reads ["a", "z") and is split at "m". The next page of its query
+ * may have rows behind "m"; they are ignored, since the chunk behind reads them. If one query can
+ * request exactly [cursor, end), the chunk changes to that query, so that its pages have no rows of
+ * another chunk. */
 #include "client/store/table_store.h"
 
 #include <sys/queue.h>
 
-/* state   request   token      cursor, end     next event
- * READY   none      optional   cursor < end    chunk_request
- * ASKED   one out   optional   cursor < end    chunk_add_answer, chunk_give_back
- * DONE    none      none       cursor == end   none; its pages may still wait to be taken */
+/* state   request     token      cursor, end     next event
+ * READY   none        optional   cursor < end    chunk_request
+ * ASKED   in flight   optional   cursor < end    chunk_add_answer, chunk_give_back
+ * DONE    none        none       cursor == end   none; its pages may still wait to be taken */
 enum chunk_state {
     CHUNK_READY,
     CHUNK_ASKED,
@@ -40,11 +40,11 @@ struct chunk {
     struct continuation *token; /* NULL: the next query is for [cursor, end) */
     TAILQ_HEAD(chunk_runs, waiting_run) runs;
     size_t waiting_pages, waiting_rows, waiting_bytes;
-    /* the rows that it has shown */
+    /* the rows that it has read */
     struct buffer first, last, page_first; /* positions; `page_first` and `last` of its last page */
-    size_t rows, page_rows;                /* in all; of its last page */
+    size_t rows, page_rows;                /* of all pages; of its last page */
     double pages_left;                     /* estimated, behind the cursor */
-    double taken_before; /* pages that the scan had handed out when the first waiting page came */
+    double taken_before; /* pages taken from the scan when the first waiting page arrived */
 };
 
 TAILQ_HEAD(chunk_list, chunk);
@@ -53,30 +53,31 @@ int chunk_create(struct range range, struct chunk **ret);
 void chunk_destroy(struct chunk *chunk);         /* takes NULL; not on a list */
 void chunk_list_finish(struct chunk_list *list); /* destroys its chunks */
 
-/* Appends the end of the first piece of [cursor, end) that one query can ask for; that is `end`
- * itself if one query can ask for all of it. */
+/* Appends the greatest end such that one query can request [cursor, that end): `end` itself if one
+ * query can request all. */
 int chunk_append_expressible_end(const struct chunk *chunk, struct buffer *ret);
-/* The chunk ends at `position`, which lies inside; `ret` is the part behind it. */
+/* The chunk now ends at `position`, which lies inside it; `ret` is a new chunk of the rest. */
 int chunk_split(struct chunk *chunk, struct bytes position, struct chunk **ret);
 bool chunk_can_split(const struct chunk *chunk, struct bytes position);
 
-/* READY -> ASKED. Without a token, [cursor, end) must be askable by one query. */
+/* READY -> ASKED. Without a token, [cursor, end) must be range_is_expressible. */
 int chunk_request(struct chunk *chunk, struct range *ret_range);
-/* ASKED -> READY or DONE. Takes the answer, also on failure; then the chunk is as after
- * chunk_give_back. `ret_run`: the rows that are the chunk's, a view. */
+/* ASKED -> READY or DONE. Takes ownership of the answer. On failure the chunk is as after
+ * chunk_give_back. `ret_run`: the answer's rows that lie in the chunk, a view. */
 int chunk_add_answer(struct chunk *chunk, struct answer *answer, struct run *ret_run);
 void chunk_give_back(struct chunk *chunk); /* ASKED -> READY, without its token */
-/* The same, but the token stays. With a filter, only the token says how far a page without rows
- * reached. */
+/* ASKED -> READY, with its token. For queries with a filter: after a page without rows, only the
+ * token contains how far the service has searched. */
 void chunk_give_back_with_token(struct chunk *chunk);
 bool chunk_take(struct chunk *chunk, struct run *ret); /* the next rows; false: none wait */
-/* Both are DONE, and `next` begins where the chunk ends: its range and rows become the chunk's. */
+/* Adds the range and rows of `next` to the chunk. Both are DONE, and `next` begins where the chunk
+ * ends. */
 void chunk_join(struct chunk *chunk, struct chunk *next);
-/* Not ASKED. Drops the rows that wait; they are asked for again later. False: nothing was dropped,
- * as no row waits or memory is out. */
+/* Not if ASKED. Drops the rows that wait; they will be requested again. False: nothing was dropped,
+ * because no row waits or there is no memory. */
 bool chunk_drop_waiting(struct chunk *chunk);
 
-bool chunk_is_begun(const struct chunk *chunk); /* it has shown a row */
+bool chunk_is_begun(const struct chunk *chunk); /* has it read a row? */
 
 DEFINE_CLEANUP(struct chunk *, chunk_destroy);
 

@@ -1,44 +1,45 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef CACHE_SCAN_LADDER_H
 #define CACHE_SCAN_LADDER_H
-/* Ladder: cuts a range where its keys may stop to share a long beginning. Pure; one thread.
+/* Ladder: cuts a range where the keys' common beginning may change. Pure; one thread.
  *
- * A page that shows "customer_000001" to "customer_000999" does not say whether all keys of the
- * range start with "customer_". A cut in the middle of "customer_" would be blind. So the range is
- * cut behind all keys that start with "customer_000", behind all that start with "customer_00",
- * and so on. These ends are the rungs, from the deepest (nearest) to the flattest. The answers say
- * at which rung other keys begin. All sizes are bytes of whole CESU-8 characters. */
+ * A page with "customer_000001" to "customer_000999" does not show whether all keys of the range
+ * start with "customer_". So the range is cut behind all keys that start with "customer_000", then
+ * behind all that start with "customer_00", and so on. These cuts are the rungs, from the deepest
+ * (the nearest) to the flattest. The answers show behind which rung other keys begin. All sizes
+ * are bytes of whole CESU-8 characters. */
 #include "cache/scan/key_model.h"
 
-/* The beginning that both keys share. */
+/* Size of the common beginning of both keys. */
 size_t shared_characters(struct bytes a, struct bytes b);
-/* The beginning that every key in [lo, hi) shares. */
+/* Size of the common beginning of all keys in [lo, hi). */
 size_t shared_in_range(struct bytes lo, struct bytes hi);
 
-/* Every key of the range shares the first `common` bytes of `key`, and the last page's keys share
- * the first `shared` bytes. True: more of what lies between is unexpected by the model than chance
- * explains, so other keys are likely to part there. */
+/* All keys of the range have the first `common` bytes of `key`; the last page's keys have its first
+ * `shared` bytes. True: between `common` and `shared`, the model does not expect more bytes than
+ * chance explains. So other keys probably differ there, and a ladder is useful. */
 bool ladder_is_needed(const struct key_model *model, struct bytes key, size_t common,
                       size_t shared);
 
 enum ladder_spacing {
-    LADDER_EVEN, /* for rows: every piece costs its pages anyway, so the cuts are spread */
-    LADDER_DEEP, /* for keys: one character apart where keys part most often, sparse elsewhere */
+    LADDER_EVEN, /* for rows: all pages must be read anyway, so the cuts are spread evenly */
+    LADDER_DEEP, /* for keys: a rung at each character where keys mostly differ, else fewer */
 };
 
 struct ladder {
-    struct bytes key; /* its beginnings longer than `common` are the rungs; a view */
-    size_t common;
-    size_t depths;      /* characters behind `common` */
+    struct bytes key;   /* each rung is behind the keys with one of its beginnings; a view */
+    size_t common;      /* beginnings are longer than this */
+    size_t depths;      /* number of characters behind `common` */
     size_t near, rungs; /* the first `near` rungs are one character apart */
 };
 
 /* A ladder of at most `most` rungs. */
 struct ladder ladder_of(struct bytes key, size_t common, enum ladder_spacing spacing, size_t most);
-/* The ladder's key where a page showed only `key`: the last character is left out, since the next
- * key tells the same. */
+/* The ladder's key if a page has only `key`: without its last character, because a cut behind the
+ * keys that start with all of `key` would show no more than the next key does. */
 struct bytes ladder_key_of_lone(struct bytes key);
-/* Appends the least end behind all keys that start as rung `index` does; index 0 is the deepest. */
+/* Appends rung `index`: the least bound behind all keys with its beginning; index 0: the deepest.
+ */
 int ladder_append_rung(const struct ladder *ladder, size_t index, struct buffer *ret);
 
 #endif

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef CACHE_SCAN_SPECULATION_H
 #define CACHE_SCAN_SPECULATION_H
-/* Speculation: what the guesses of a scan of rows have cost, and so how coarse the next ones are.
- * A guess is a request for a piece that begins where keys are only expected. It costs a request if
- * the piece is empty, and a part of one if the piece ends within its page. Pure; one thread. */
+/* Speculation: what the guesses of a scan of rows have cost, which decides how many more it makes
+ * and how large their pieces are. A guess is a request for a piece that begins where keys are only
+ * expected. It wastes a request if the piece is empty, and a part of one if the piece ends within
+ * a page. Pure; one thread. */
 #include "client/base/base.h"
 
 struct speculation {
-    size_t good;    /* answers with rows */
-    size_t empties; /* guesses that found no row */
-    double waste;   /* the parts of pages that a split left empty, and pages that were dropped */
+    size_t good;    /* number of answers with rows */
+    size_t empties; /* number of guesses that found no row */
+    double waste;   /* in pages: parts that stayed empty because of a split, and dropped pages */
 };
 
-/* How many new guesses may be sent to `idle` free slots while `out` guesses are unanswered: at most
- * `per_answer` for each answer with rows so far, so none before the first. */
+/* How many new guesses may be sent, at most `idle`, while `out` guesses are in flight: `per_answer`
+ * for each answer with rows so far, so none before the first. */
 size_t speculation_budget(size_t good, size_t per_answer, size_t out, size_t idle);
-/* The fewest pages that a piece should have. Where many guesses fail, pieces get longer. */
+/* The minimum size of a piece in pages. It grows if many guesses fail. */
 double speculation_least_piece(const struct speculation *speculation, bool is_bounded);
-/* The most pieces that one chunk is split into at once. Where many guesses fail, the first few
- * answers are used before more pieces are made. */
+/* The maximum number of pieces into which a chunk is split at once. It is small if many guesses
+ * fail, so that answers are used before more pieces are made. */
 int speculation_most_pieces(const struct speculation *speculation);
 
 #endif

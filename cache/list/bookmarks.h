@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef CACHE_LIST_BOOKMARKS_H
 #define CACHE_LIST_BOOKMARKS_H
-/* Places that a listing has passed: pairs of a cookie and a position. A listing that seekdir sends
- * back to a cookie continues at the bookmark before it, not at the beginning of the directory.
+/* Bookmarks of a listing: pairs of a cookie and the position there. After a seekdir back to a
+ * cookie, the listing continues at the last bookmark before it, not at the begin of the directory.
  *
  * At most BOOKMARKS_MAX are kept, evenly spread, so the memory does not grow with the directory.
  * When the table is full, every other bookmark is dropped and the spacing doubles. Pure; one
@@ -20,14 +20,14 @@ struct bookmark {
 struct bookmarks {
     struct bookmark entries[BOOKMARKS_MAX]; /* cookies ascend */
     size_t n;
-    uint64_t spacing; /* the least difference between two cookies */
+    uint64_t spacing; /* the minimum difference between two cookies */
 };
 
 void bookmarks_init(struct bookmarks *bookmarks, uint64_t spacing);
 /* Drops all and frees their memory; keeps the spacing. May be used again afterwards. */
 void bookmarks_clear(struct bookmarks *bookmarks);
-/* Calls come in ascending order of cookies. A bookmark is not kept if its cookie is nearer to the
- * last one than the spacing, or if there is no memory for it. */
+/* Cookies ascend from call to call. A bookmark is not kept if its cookie is nearer to the last one
+ * than the spacing, or if there is no memory for it. */
 void bookmarks_add(struct bookmarks *bookmarks, uint64_t cookie, struct bytes position);
 /* The last bookmark with this cookie or a lower one. NULL: none. */
 const struct bookmark *bookmarks_find(const struct bookmarks *bookmarks, uint64_t cookie);

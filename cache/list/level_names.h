@@ -20,7 +20,7 @@ void level_names_clear(struct level_names *names);
 int level_names_append(struct level_names *names, struct level_name name); /* or -ENOMEM, -EFBIG */
 size_t level_names_count(const struct level_names *names);
 struct level_name level_names_at(const struct level_names *names, size_t i);
-/* The index of the first name whose key is not less. */
+/* The index of the first name whose key is not less than `key`. */
 size_t level_names_seek(const struct level_names *names, struct bytes key);
 
 #endif

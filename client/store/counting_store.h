@@ -9,7 +9,7 @@
 /* Takes ownership of the inner store on success. */
 int counting_store_create(struct table_store *inner, const struct clock *clock,
                           struct table_store **ret);
-/* All of them. */
+/* The number of all requests. */
 uint64_t counting_store_requests(struct table_store *store);
 /* Appends tablefuse_requests_total and the sums of rows, bytes and seconds, by operation
  * (query, get, list_tables, write, delete, batch, create_table, delete_table), HTTP status (0: no

@@ -4,8 +4,8 @@
 /* An ETag as a value. */
 #include "client/base/bytes.h"
 
-/* Those of the known services have some 50 bytes. An answer to a write that has a longer one is not
- * accepted (client/azure/etag.h). */
+/* The known services send some 50 bytes. An answer to a write is refused if its ETag is longer than
+ * this (client/azure/etag.h). */
 #define ETAG_SIZE_MAX 127
 
 struct etag {
@@ -18,8 +18,8 @@ static inline struct bytes etag_bytes(const struct etag *etag)
     return (struct bytes){etag->data, etag->size};
 }
 
-/* Of a longer one than ETAG_SIZE_MAX the beginning is kept. No version has that as its ETag: so
- * what depends on the version is refused. Without an ETag it would be stored over any version. */
+/* A longer ETag than ETAG_SIZE_MAX is cut. No version has the cut ETag, so the service refuses a
+ * write with it. (Without any ETag, the write would replace any version.) */
 static inline void etag_set(struct etag *etag, struct bytes bytes)
 {
     etag->size = (uint8_t)MIN(bytes.size, ETAG_SIZE_MAX);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_STORE_RETRYING_STORE_H
 #define CLIENT_STORE_RETRYING_STORE_H
-/* A decorator for any store: repeats a request that failed for a temporary reason, with backoff,
- * until the call's deadline. An empty page with a token is no progress either: after a few in a row
- * it is answered after a pause that grows, and at last -EPROTO. While the service is down it sends
- * nothing but probes, and requests fail at once (service_health.h); one that waits in a backoff
- * ends then, too. Any thread; no lock of its own. Each attempt is one call of the inner store, so
- * tests can put a store that injects faults below it. */
+/* A decorator for any store: retries a request that failed for a temporary reason, with backoff,
+ * until the call's deadline. After a few empty pages with a token in a row, it returns each further
+ * one after a pause that grows, and at last -EPROTO. While the service is down, requests fail at
+ * once, also those that wait in a backoff; only probes are sent (service_health.h). Any thread; no
+ * lock of its own. Each attempt is one call of the inner store, so tests can put a store that
+ * injects faults below it. */
 #include "client/base/clock.h"
 #include "client/store/service_health.h"
 #include "client/store/table_store.h"
 
 struct retrying_store_options {
-    int64_t timeout_ms;        /* how far a call's deadline is from its begin or last progress */
+    int64_t timeout_ms;        /* from a call's begin, or last progress, to its deadline */
     service_health_sink *sink; /* may be NULL */
     void *sink_context;
 };

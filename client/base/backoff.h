@@ -8,9 +8,9 @@
 #define BACKOFF_STEP_MS 200
 #define BACKOFF_MAX_MS  8000
 
-/* The wait after `failures` failures in a row (from 1): min(MIN + c * STEP * (2^failures - 1),
- * MAX). `chance` in [0, 1] chooses c from 0.8 to 1.2. A Retry-After of the service (> 0) replaces
- * the result. */
+/* The wait after `failures` consecutive failures (from 1): min(MIN + c * STEP * (2^failures - 1),
+ * MAX). `chance`, a random number in [0, 1], gives c from 0.8 to 1.2. If the service sent a
+ * Retry-After (> 0), the result is that. */
 int64_t backoff_wait_ms(int failures, double chance, int retry_after_ms);
 
 #endif

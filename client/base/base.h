@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_BASE_BASE_H
 #define CLIENT_BASE_BASE_H
-/* What every file may use: cleanup attributes, ownership transfer, and bans on unsafe calls, whose
- * use does not compile. The headers that declare the banned calls are included first, so that only
- * uses are caught. */
+/* For every file: cleanup attributes, ownership transfer, and bans: a use of a banned function does
+ * not compile. The headers that declare these functions are included first, so that only uses are
+ * found. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,13 +13,13 @@
 #include <string.h>
 #include <time.h>
 
-/* Times are of 64 bits, and sizes of caches and files are too: on 32 bit both would be cut. */
+/* Times and the sizes of caches and files need 64 bits. */
 _Static_assert(sizeof(time_t) >= 8, "dates are wrong from 2038 on");
 _Static_assert(sizeof(size_t) >= 8, "cache_size may be more than 4 GiB");
 
 #define _cleanup_(function) __attribute__((cleanup(function)))
 
-/* Transfers ownership: the expression is the pointer, and the variable is NULL afterwards. */
+/* Transfers ownership: returns the pointer, and sets the variable to NULL. */
 #define TAKE_PTR(pointer)                                                                          \
     ({                                                                                             \
         __typeof__(pointer) taken_ = (pointer);                                                    \
@@ -27,8 +27,8 @@ _Static_assert(sizeof(size_t) >= 8, "cache_size may be more than 4 GiB");
         taken_;                                                                                    \
     })
 
-/* Defines `DESTROYp` for _cleanup_, which passes a pointer to the variable, from a destructor that
- * takes the pointer itself. */
+/* Defines the function `destroy`p for _cleanup_. (_cleanup_ passes a pointer to the variable, but a
+ * destructor takes the variable.) */
 #define DEFINE_CLEANUP(type, destroy)                                                              \
     static inline void destroy##p(__typeof__(type) *pointer)                                       \
     {                                                                                              \

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_BASE_CLOCK_H
 #define CLIENT_BASE_CLOCK_H
-/* The clock that a module gets at its creation; tests give one that they set. Any thread. */
+/* A module gets its clock at its creation; tests pass a clock that they set. Any thread. */
 #include <stdint.h>
 
-/* Timestamps count ticks of 100 ns since 1970 (UTC), as the service's do; deadlines and ages count
+/* Timestamps are ticks of 100 ns since 1970 (UTC), as those of the service; deadlines and ages are
  * milliseconds of the monotonic clock. */
 #define TICKS_PER_SEC INT64_C(10000000)
 #define TICKS_PER_MS  (TICKS_PER_SEC / 1000)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_BASE_LOCKED_H
 #define CLIENT_BASE_LOCKED_H
-/* A lock that ends with its block. */
+/* A mutex that is unlocked at the end of a block. */
 #include "client/base/base.h"
 
 #include <pthread.h>
@@ -21,8 +21,8 @@ static inline void locked_end(struct locked *locked)
     (void)pthread_mutex_unlock(locked->mutex);
 }
 
-/* Locks the mutex until the block is left, at most once in a block. What _cleanup_ frees is
- * declared before it: then it is freed without the lock. */
+/* Locks the mutex until the end of the block; at most once in a block. Declare variables with
+ * _cleanup_ before it: then they are freed after the unlock. */
 #define LOCKED(mutex)                                                                              \
     struct locked locked_ __attribute__((cleanup(locked_end), unused)) = locked_begin(mutex)
 

@@ -9,12 +9,12 @@
 /* How many bytes `base64` decodes to; false: it is not base64. Empty text decodes to no bytes. */
 bool base64_decoded_size(struct bytes base64, size_t *ret);
 
-/* Decodes a text, or some whole groups of one, that base64_decoded_size has accepted. `ret` has
- * room for 3 bytes for each group of 4; those behind the returned size are zero. At most INT_MAX
- * bytes of text. */
+/* Decodes a text that base64_decoded_size has accepted, or some whole groups of it; at most INT_MAX
+ * bytes. `ret` has room for 3 bytes for each group of 4. Returns the decoded size; the bytes of
+ * `ret` behind it are zero. */
 size_t base64_decode(struct bytes base64, unsigned char *ret);
 
-/* Sets the unused bits of the last digit to 0: "AB==" becomes "AA==". Other text stays. */
+/* Sets the unused bits of the last digit to 0: "AB==" becomes "AA==". Other text is not changed. */
 void base64_clear_unused(char *base64, size_t size);
 
 #endif

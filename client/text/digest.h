@@ -7,7 +7,7 @@
 #define DIGEST_SIZE 32
 
 int digest_sha256(struct bytes input, unsigned char ret[DIGEST_SIZE]); /* 0 or -ENOMEM */
-/* The first 62 bits of the digest of the parts, one behind the other. */
+/* The first 62 bits of the digest of the concatenated parts. */
 uint64_t digest_number(const struct bytes *parts, size_t count);
 
 #endif

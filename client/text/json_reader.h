@@ -3,14 +3,14 @@
 #define CLIENT_TEXT_JSON_READER_H
 /* Reads JSON tokens (RFC 8259, strict) from a text that may arrive in pieces. A byte order mark at
  * its begin is skipped. No recursion and no allocation: all state is in the struct, so a reader can
- * stop after any byte and go on when more text has arrived. Pure, one thread.
+ * stop after any byte, and resume when more text has arrived. Pure, one thread.
  *
  *     json_reader_init(&reader);
  *     json_reader_feed(&reader, text, true);
  *     while ((kind = json_reader_next(&reader, &token)) >= JSON_OBJECT_BEGIN) ...
  *
  * For a text in pieces, feed everything received so far, and read until JSON_NEED_MORE or JSON_END.
- * An error is found at the first byte after which no continuation can be JSON, independent of the
+ * An error is found at the first byte after which the text cannot become JSON, independent of the
  * pieces. */
 #include "client/base/bytes.h"
 
@@ -19,14 +19,14 @@
 #define JSON_BYTE_ORDER_MARK "\xEF\xBB\xBF" /* U+FEFF */
 
 enum json_kind {
-    JSON_NEED_MORE, /* the text so far can become a value */
-    JSON_END,       /* one value, then only blanks so far; more text may make it an error */
+    JSON_NEED_MORE, /* the text so far is the beginning of a value */
+    JSON_END,       /* the text is one value and blanks; more text may be an error */
     JSON_ERROR,     /* the text cannot become a value; every further call returns this */
     JSON_OBJECT_BEGIN,
     JSON_OBJECT_END,
     JSON_ARRAY_BEGIN,
     JSON_ARRAY_END,
-    JSON_NAME, /* of a member; its value is next */
+    JSON_NAME, /* of a member; its value follows */
     JSON_STRING,
     JSON_NUMBER,
     JSON_TRUE,
@@ -38,14 +38,14 @@ struct json_token {
     enum json_kind kind;
     bool has_escapes;  /* of a name or string: json_string.h decodes them */
     bool is_integer;   /* of a number: it has no point and no exponent */
-    struct bytes text; /* a view of the text fed last; without the quotes of a name or string */
+    struct bytes text; /* a view of the last fed text; a name or string without its quotes */
 };
 
 struct json_reader { /* private to json_reader.c */
     struct bytes text;
     size_t at, token_begin;
     const char *problem;
-    uint32_t objects; /* a bit for each open level: is it an object */
+    uint32_t objects; /* a bit for each open level: 1: an object, 0: an array */
     uint8_t depth;
     uint8_t expected;    /* enum expected: what the grammar allows next */
     uint8_t inside;      /* enum json_kind of the name or scalar that is being read, 0: none */
@@ -56,36 +56,36 @@ struct json_reader { /* private to json_reader.c */
 };
 
 void json_reader_init(struct json_reader *reader);
-/* For a text that is one object: anything else is an error with its first byte. */
+/* For a text that must be one object: its first byte is an error if it begins another value. */
 void json_reader_init_object(struct json_reader *reader);
-/* `text`: the whole text so far, from its first byte; its address may have changed. It stays the
- * caller's and must not change while tokens are read. `is_whole`: nothing will follow, so
- * JSON_ERROR replaces JSON_NEED_MORE. */
+/* `text`: the whole text so far, from its first byte; its address may have changed. The caller
+ * keeps it unchanged while tokens are read. `is_whole`: no more text will follow, so the reader
+ * returns JSON_ERROR instead of JSON_NEED_MORE. */
 void json_reader_feed(struct json_reader *reader, struct bytes text, bool is_whole);
-/* The first n bytes of the text will not be fed again; three at least of those that were read stay.
- * Of a token that begins in them the view is cut. */
+/* From now on the text is fed without its first n bytes. They were read, and so were at least three
+ * bytes behind them. If a token begins in them, its view begins later. */
 void json_reader_drop(struct json_reader *reader, size_t n);
-/* ret is set if a token was read: JSON_OBJECT_BEGIN and above. */
+/* ret is set if the result is a token: JSON_OBJECT_BEGIN or greater. */
 enum json_kind json_reader_next(struct json_reader *reader, struct json_token *ret);
-/* Skips the rest of the object or array whose begin was read last. Returns its last token's kind.
- */
+/* Skips the rest of the object or array whose begin was the last token. Returns the kind of its
+ * last token. */
 enum json_kind json_reader_skip_rest(struct json_reader *reader);
-/* Skips the next value, with all that an object or array contains. Returns its last token's kind.
- * For whole texts. */
+/* Skips the next value, with the content of an object or array. Returns the kind of its last token.
+ * Only for whole texts. */
 enum json_kind json_reader_skip(struct json_reader *reader);
 
 /* For a caller that expected another token: makes the last token an error, so that every further
  * call returns JSON_ERROR. */
 void json_reader_reject(struct json_reader *reader, const char *problem);
-/* After JSON_ERROR: the reason, a static text, and the offset of the wrong byte. What makes a comma
- * a trailing one is the bracket behind it; the offset is the comma's. */
+/* After JSON_ERROR: the reason, a static text. */
 const char *json_reader_problem(const struct json_reader *reader);
-/* Before it: the end of the last token. */
+/* After JSON_ERROR: the offset of the wrong byte (of a trailing comma: that of the comma, not of
+ * the bracket behind it). Before: the offset of the end of the last token. */
 size_t json_reader_offset(const struct json_reader *reader);
 size_t json_reader_left(const struct json_reader *reader); /* bytes fed but not read */
-size_t json_count_blanks(struct bytes text); /* JSON's whitespace at its begin, in bytes */
-/* How many objects and arrays are open: 0 behind the last bracket of a value, so that a caller can
- * stop there and read what follows as another value. */
+size_t json_count_blanks(struct bytes text); /* size of the JSON whitespace at its begin */
+/* How many objects and arrays are open: 0 behind the last bracket of a value. So a caller can stop
+ * there and read what follows as another value. */
 size_t json_reader_depth(const struct json_reader *reader);
 
 #endif

@@ -5,13 +5,13 @@
 #include "client/base/bytes.h"
 
 int metrics_append_head(struct buffer *ret, const char *metric, const char *type, const char *help);
-/* name="value", escaped. One value that is no UTF-8 makes the whole text unreadable: it must be
- * made printable (client/text/printable.h), before it is compared with others. */
+/* Appends name="value", escaped. A value that is not UTF-8 would make the whole text unreadable, so
+ * the caller makes it printable (client/text/printable.h), before it groups by values. */
 int metrics_append_label(struct buffer *ret, const char *name, const char *value);
 /* A metric without labels, with its head. */
 int metrics_append_number(struct buffer *ret, const char *metric, const char *type,
                           const char *help, uint64_t value);
-/* The same of seconds. */
+/* The same for a time, which is printed in seconds. */
 int metrics_append_seconds(struct buffer *ret, const char *metric, const char *type,
                            const char *help, int64_t ms);
 

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_TEXT_TABLE_NAME_H
 #define CLIENT_TEXT_TABLE_NAME_H
-/* The rules of table names. A name that fits one of them needs no escapes in a file name or in a
- * line of text, and has less than TABLE_NAME_SIZE bytes. Pure. */
+/* The rules of table names. A name for which one of these functions is true needs no escapes in a
+ * file name or a line of text, and has less than TABLE_NAME_SIZE bytes. Pure. */
 #include "client/base/bytes.h"
 
 #define TABLE_NAME_SIZE 64 /* with a NUL */
 
-/* The service's rule for the tables of users: a letter, then 2 to 62 letters and digits (ASCII). */
+/* The service's rule for users' tables: a letter, then 2 to 62 letters and digits (ASCII). */
 bool table_name_is_legal(struct bytes name);
-/* Legal, but `tables`, which the service refuses in any case of its letters. */
+/* Is it `tables`, in any case? This name is legal, but the service refuses it. */
 bool table_name_is_reserved(struct bytes name);
 /* Legal, or a table of the service's own metrics, such as $MetricsHourPrimaryTransactionsTable,
- * which the service answers but does not list. */
+ * which can be read but is not in the list of tables. */
 bool table_name_is_readable(struct bytes name);
-/* What a list of tables may show although the rule forbids it, because a service has it all the
- * same: readable, or 1 to 63 letters and digits. */
+/* May the mount show it? Readable, or 1 to 63 letters and digits: services list some such names
+ * although the rule forbids them. */
 bool table_name_is_shown(struct bytes name);
 
 #endif

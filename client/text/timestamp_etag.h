@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_TEXT_TIMESTAMP_ETAG_H
 #define CLIENT_TEXT_TIMESTAMP_ETAG_H
-/* The ETag that local accounts, as Azure and Azurite, make from an entity's Timestamp:
- * W/"datetime'2024-01-02T03%3A04%3A05.1234567Z'". Here it always has seven digits. Pure. */
+/* The ETag that local accounts make from an entity's Timestamp, as Azure and Azurite do:
+ * W/"datetime'2024-01-02T03%3A04%3A05.1234567Z'". In local accounts the fraction always has seven
+ * digits. Pure. */
 #include "client/base/bytes.h"
 #include "client/base/clock.h"
 
 #define TIMESTAMP_ETAG_SIZE 46
 
-/* The last Timestamp of an account, at the end of 9999; the first is 1. */
+/* The greatest Timestamp, at the end of 9999; the least is 1. */
 #define TIMESTAMP_MAX (253402300800 * TICKS_PER_SEC - 1)
 
 static inline bool timestamp_is_valid(int64_t timestamp)

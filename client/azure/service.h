@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_AZURE_SERVICE_H
 #define CLIENT_AZURE_SERVICE_H
-/* Sends one request to an account's tables: adds the URL, a request id, the date, and the signature
- * or the token. No retries; but a request whose token, key or SAS was refused is sent once more
- * with another one, if there is one. Any thread. Create it after the last fork and after
- * http_global_init. */
+/* Sends requests to the Table service of an account: adds the URL, a request id, the date, and the
+ * signature or token. No retries; but if the service refuses the token, key or SAS, and there is a
+ * newer one, the request is sent once more with that. Any thread. Create it after the last fork and
+ * after http_global_init. */
 #include "client/azure/service_error.h"
 #include "client/http/http.h"
 #include "client/identity/connection.h"
@@ -15,9 +15,9 @@
 
 struct service;
 
-struct service_options { /* what is pointed to outlives the service */
+struct service_options { /* the objects outlive the service, except ca_file */
     const struct connection *connection;
-    /* In place of the connection's credential, one of both at most; NULL: none. */
+    /* Used instead of the connection's credential; at most one of them is not NULL. */
     struct token_source *tokens;
     struct credential_source *credentials;
     const char *ca_file; /* certificates to trust; NULL: the system's. Copied. */
@@ -32,16 +32,17 @@ int64_t service_utc_100ns(const struct service *service);
 
 struct service_request {
     const char *method;
-    int success;        /* the status of a success; where it is 204, 201 is a success, too */
-    const char *accept; /* JSON with minimal metadata, unless the caller changes it */
-    const char *table;  /* whose lane it uses; NULL: a list of all */
-    /* for the advice when it is refused: */
-    bool is_of_account;        /* it is about the tables of the account, not about entities */
-    const char *needs;         /* letters of a SAS token's sp=; "": unless the caller changes it */
-    struct buffer path, query; /* percent-encoded, as signed and sent; path has the account's */
-    struct buffer headers;     /* further ones: "Name: value", each with CRLF */
-    struct buffer body;        /* empty: no body */
-    /* Out: what it was sent with, references. token: NULL: a key or a SAS. */
+    int success;        /* the HTTP status of a success; if it is 204, so is 201 */
+    const char *accept; /* set by init to JSON with minimal metadata; the caller may change it */
+    const char *table;  /* its lane is used; NULL: the list of tables */
+    /* for the advice if the credential is refused: */
+    bool is_of_account; /* a request on the list of tables, not on entities */
+    const char *needs;  /* letters of a SAS token's sp= that it needs; "" at first */
+    struct buffer path,
+        query;             /* percent-encoded, as signed and sent; path has the account's first */
+    struct buffer headers; /* further headers: "Name: value", each with CRLF */
+    struct buffer body;    /* empty: no body */
+    /* Out: references to what the request was sent with. token NULL: a key or a SAS. */
     struct token *token;
     struct credential *credential;
 };
@@ -50,14 +51,14 @@ void service_request_init(struct service_request *request, const struct service 
                           const char *method, int success);
 void service_request_finish(struct service_request *request);
 
-/* `r` is the result of building the request; if it is negative, or a buffer of the request has
- * failed, nothing is sent. A status other than that of a success is a failure, as service_error.h
- * says. On success, and only then, the caller finishes ret. */
+/* `r`: the result of building the request. If it is negative, or a buffer of the request has an
+ * error, nothing is sent, and that error is returned. A status that is not a success is a failure
+ * (service_error.h). On success, and only then, the caller finishes ret. */
 int service_send(const struct service *service, struct service_request *request, int r,
                  struct call *call, struct http_answer *ret);
 
-/* Of a failure that was read from the answer: if the credential was refused, sets the advice that
- * fits it best, and says whose token it was. */
+/* After call->failure was read from the answer: if the credential was refused, sets the best advice
+ * (refusal.h), and adds the token's identity to the message. */
 void service_advise(const struct service *service, const struct service_request *request,
                     const struct http_answer *answer, struct call *call);
 
@@ -65,8 +66,8 @@ void service_advise(const struct service *service, const struct service_request 
 struct bytes service_header(const struct http_answer *answer, const char *name);
 /* Views of the answer, for service_error_read. */
 struct service_answer service_answer_of(const struct http_answer *answer, bool is_of_change);
-/* For an answer that could not be parsed, as call->failure says already: adds its status and
- * request id to the failure. Returns `error`. */
+/* For an answer whose body could not be parsed; call->failure has the reason. Adds the answer's
+ * status and request id to the failure. Returns `error`. */
 int service_fail_by_body(const struct http_answer *answer, int error, struct call *call);
 
 DEFINE_CLEANUP(struct service *, service_destroy);

@@ -4,10 +4,10 @@
 /* The service's list of tables: {"value":[{"TableName":"..."}, ...]}. Pure, any thread. */
 #include "client/store/table_store.h"
 
-/* Appends the names, also those that no table should have; of `only`, if it is given, that one
- * alone in exactly this spelling: the service compares without regard to case. -EPROTO: no such
- * list, or what client/text/small_json.h refuses. -ENOMEM; -EFBIG: the names' buffer. After an
- * error some names may have been appended. */
+/* Appends the names, also illegal ones. If `only` is not NULL: just that name, in exactly this
+ * spelling (the service ignores case). -EPROTO: not such a list, or client/text/small_json.h
+ * refuses it. -EFBIG: of the buffer in ret; -ENOMEM. After an error some names may have been
+ * appended. */
 int table_answer_append(struct bytes body, const char *only, struct table_names *ret);
 
 #endif

@@ -7,17 +7,17 @@
 #include "client/store/table_store.h"
 
 const char *write_request_method(enum write_kind kind);
-/* The letters of a SAS token's sp= that it needs. */
+/* The permissions that a SAS token needs for it: letters of its sp=. */
 const char *write_request_permissions(enum write_kind kind);
-/* "/table" for an insert, else the entity's path. The buffer's errors; -EILSEQ: a URL cannot
+/* "/table" for an insert, else the entity's path. Errors of the buffer; -EILSEQ: a URL cannot
  * contain the key. */
 int write_request_append_path(struct buffer *ret, const char *table, const struct write *write);
-/* The lines of Content-Type, If-Match and Prefer, as far as the write needs them. -EINVAL: the ETag
- * is not legal in a header. */
+/* The headers Content-Type, If-Match and Prefer, those that the write needs. -EINVAL: the ETag is
+ * not legal in a header. */
 int write_request_append_headers(struct buffer *ret, const struct write *write);
 /* One line of JSON; nothing for a delete. -EINVAL as in entity_wire.h. */
 int write_request_append_body(struct buffer *ret, const struct write *write);
-/* An upper bound of the bytes of all these together. */
+/* An upper bound of the size of method, path, headers and body together. */
 size_t write_request_size(const char *table, const struct write *write);
 
 #endif

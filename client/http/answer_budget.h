@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_HTTP_ANSWER_BUDGET_H
 #define CLIENT_HTTP_ANSWER_BUDGET_H
-/* How many bytes the answers in flight may have in all. An answer is charged as it grows. Where
- * there is no room, it waits; the one that has waited longest may go on beyond the limit, so that
- * the answers end one after the other. So the bytes are at most the limit and one answer. Any
- * thread; one leaf mutex. No function blocks: the caller of a waiting answer calls
- * answer_budget_take again. */
+/* Limits the bytes of all answers in flight together. An answer is charged as it grows. If there is
+ * no room, it waits; the one that has waited longest may exceed the limit, so that one answer after
+ * the other ends. So there are at most max_bytes and the bytes of one answer. Any thread; one leaf
+ * mutex. No function blocks: the caller of a waiting answer calls answer_budget_take again. */
 #include "client/base/base.h"
 
 #include <pthread.h>
 #include <sys/queue.h>
 
-struct answer_wait { /* of one answer, in its owner's memory; at first zero; private */
+struct answer_wait { /* of one answer, in its owner's memory, zeroed at first; private */
     bool is_listed;
     TAILQ_ENTRY(answer_wait) entries;
 };
@@ -24,9 +23,10 @@ struct answer_budget { /* private to answer_budget.c */
 
 void answer_budget_init(struct answer_budget *budget, size_t max_bytes);
 void answer_budget_finish(struct answer_budget *budget);
-/* Charges n bytes. False: there is no room now, and the answer waits from now on. */
+/* Charges n bytes. False: there is no room, nothing is charged, and the answer waits from now on.
+ */
 bool answer_budget_take(struct answer_budget *budget, struct answer_wait *wait, size_t n);
-/* The answer grows no more. What was charged stays. */
+/* The answer is complete, or failed: it no longer waits. Its bytes stay charged. */
 void answer_budget_stop(struct answer_budget *budget, struct answer_wait *wait);
 void answer_budget_give_back(struct answer_budget *budget, size_t n);
 

@@ -9,24 +9,24 @@
 #include "client/http/answer_budget.h"
 #include "client/store/call.h"
 
-/* In flight; further ones wait until one ends. A lane may hold four fifths of what the others
- * leave: requests that hang in one leave room to the others. */
+/* Maximum of exchanges in flight; further ones wait until one ends. A lane may use four fifths of
+ * those that the other lanes leave: if its requests hang, there is room for the others. */
 #define HTTP_EXCHANGES_MAX 80
 #define HTTP_LANE_MAX      (HTTP_EXCHANGES_MAX * 4 / 5)
 
 struct http_options {
     const char *ca_file;   /* certificates to trust; NULL: the system's. Copied. */
-    bool use_proxy;        /* as https_proxy and no_proxy say; never for a loopback endpoint */
-    int64_t connect_ms;    /* to make a new connection, with its TLS handshake */
-    int64_t attempt_ms;    /* for the whole exchange */
-    size_t body_max_bytes; /* of the answer; -EFBIG if it is longer */
-    /* Of the bodies of all answers that are not finished yet. Where there is no room, receiving
-     * pauses: answer_budget.h. */
+    bool use_proxy;        /* of https_proxy and no_proxy; never for a loopback endpoint */
+    int64_t connect_ms;    /* timeout of a new connection, with its TLS handshake */
+    int64_t attempt_ms;    /* timeout of the whole exchange */
+    size_t body_max_bytes; /* of an answer's body; -EFBIG if it is longer */
+    /* Of the bodies of all answers that are not finished yet; when it is reached, receiving pauses
+     * (answer_budget.h). */
     size_t answers_max_bytes;
 };
 
 struct http_request {
-    const char *method;   /* "GET", "POST"...: all but GET count as changes */
+    const char *method;   /* "GET", "POST"...; all but GET are changes */
     const char *url;      /* sent unchanged */
     unsigned lane;        /* of its table */
     struct bytes headers; /* lines "Name: value", each with CRLF */
@@ -36,10 +36,10 @@ struct http_request {
 struct http_answer {
     int status;
     struct buffer headers, body;  /* headers: lines as received */
-    struct answer_budget *budget; /* in which the body is charged; NULL: in none */
+    struct answer_budget *budget; /* which has charged the body; NULL: none */
     size_t charged;
-    /* libcurl sends a request again when a kept connection turns out to be dead. True if it began
-     * to send more than once: a change that is refused now may have been made the first time. */
+    /* libcurl sends a request again if a kept connection turns out to be dead. True: it began to
+     * send more than once. Then a change that is now refused may have been made the first time. */
     bool was_resent;
 };
 
@@ -52,14 +52,14 @@ int http_create(const struct http_options *options, const struct clock *clock, s
 void http_destroy(struct http *http);
 
 /* Waits for a free handle, then for the answer until the call's deadline or for attempt_ms,
- * whichever ends first. Checks every 50 ms whether the call is cancelled. Any status is a success
- * here. On success, and only then, the caller finishes ret.
- * Errors, the reason in call->failure: -EINTR: cancelled; -ETIMEDOUT: no answer; -ECONNREFUSED;
- * -EHOSTUNREACH: no connection for another reason (no route, no such host, no time); the message of
- * these two begins with "proxy: " if it was the proxy; -EPROTO: TLS failed, or the headers are too
- * long; -EFBIG; -EIO: the connection broke; -ENOMEM. Each is ambiguous if libcurl had begun to send
- * a change, and unanswered if nothing of an answer came; where its headers came, has_begun_answer
- * is set. */
+ * whichever ends first. Checks every 50 ms whether the call is cancelled. Every HTTP status is a
+ * success. On success, and only then, the caller finishes ret.
+ * Errors, with the reason in call->failure: -EINTR: cancelled; -ETIMEDOUT: no answer;
+ * -ECONNREFUSED; -EHOSTUNREACH: no connection for another reason (no route, no such host, timeout);
+ * the message of these two begins with "proxy: " if the proxy is the reason; -EPROTO: TLS failed,
+ * or the headers are too long; -EFBIG; -EIO: the connection broke; -ENOMEM. is_ambiguous: libcurl
+ * had begun to send a change. is_unanswered: no part of an answer arrived. has_begun_answer: the
+ * headers arrived. */
 int http_send(struct http *http, const struct http_request *request, struct call *call,
               struct http_answer *ret);
 bool http_answer_header(const struct http_answer *answer, const char *name, struct bytes *ret);

@@ -5,14 +5,14 @@
  * Untrusted input. Pure, any thread. */
 #include "client/base/bytes.h"
 
-bool http_header_is_value(struct bytes value); /* without control characters, such as line ends */
-int http_header_append(struct buffer *ret, const char *name, struct bytes value); /* and CRLF */
-/* Takes the first line off the text, and returns it without its end. */
+bool http_header_is_value(struct bytes value); /* has no control character, such as a line end */
+int http_header_append(struct buffer *ret, const char *name, struct bytes value); /* with CRLF */
+/* Removes the first line from the text, and returns it without its line end. */
 struct bytes http_header_take_line(struct bytes *text);
-/* The value of the last header of that name, which is compared without case. True for an empty
- * value; false: there is no such header. */
+/* The value of the last header with this name, in any case; it may be empty. False: there is no
+ * such header. */
 bool http_header_find(struct bytes lines, const char *name, struct bytes *ret);
-/* `name` in "multipart/mixed; name=value" or `...; name="value"`. */
+/* The value of the parameter `name` in "multipart/mixed; name=value" or `...; name="value"`. */
 bool http_header_parameter(struct bytes value, const char *name, struct bytes *ret);
 
 #endif

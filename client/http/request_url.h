@@ -12,17 +12,17 @@ int request_url_append_encoded(struct buffer *ret, struct bytes text);
 /* "/table(PartitionKey='p',RowKey='r')"; -EILSEQ: a key has a lone surrogate, which UTF-8 and thus
  * a URL cannot contain. */
 int request_url_append_entity(struct buffer *ret, const char *table, struct bytes position);
-/* An upper bound of what the keys take in it. */
+/* An upper bound of the size of the keys in this URL. */
 size_t request_url_keys_size(struct bytes position);
 int request_url_append_rows(struct buffer *ret, const char *table);   /* "/table()" */
 int request_url_append_insert(struct buffer *ret, const char *table); /* "/table" */
 int request_url_append_tables(struct buffer *ret);                    /* "/Tables" */
 int request_url_append_table(struct buffer *ret, const char *table);  /* "/Tables('table')" */
 
-/* "$filter=...&$select=...&$top=...&NextPartitionKey=...". The filter asks for the query's range,
- * which is askable, and for the query's own filter, in parentheses. If an end of the range has a
- * lone surrogate, the filter is a little wider: *ret_is_widened is set, and the caller drops the
- * rows outside the range. The keys and the Timestamp are always selected. */
+/* "$filter=...&$select=...&$top=...&NextPartitionKey=...". The filter is the query's range, which
+ * is range_is_expressible, and the query's own filter, in parentheses. If a bound of the range has
+ * a lone surrogate, the filter is a little wider than the range: *ret_is_widened is set, and the
+ * caller drops rows outside the range. The keys and the Timestamp are always selected. */
 int request_url_append_row_query(struct buffer *ret, const struct query *query,
                                  bool *ret_is_widened);
 /* "$filter=TableName%20eq%20'only'" if `only` is not NULL, and "NextTableName=..." if `after` is
@@ -30,11 +30,13 @@ int request_url_append_row_query(struct buffer *ret, const struct query *query,
 int request_url_append_table_query(struct buffer *ret, const char *only,
                                    const struct continuation *after);
 
-/* Records why a request could not be made: one of these errors or of those of write_request.h. */
+/* Records in the call why a request could not be built: an error of these functions or of
+ * write_request.h. Returns the errno for the caller: -EFBIG becomes -ENAMETOOLONG, for example. */
 int request_url_fail(struct call *call, int error);
 
-/* The service continues a page by up to three response headers. Each that is present, even with an
- * empty value, is sent back. The token of a continuation has for each: a letter, its value, NUL. */
+/* The service's continuation token consists of up to three response headers. The next request sends
+ * back each that was present, even with an empty value. The token of a struct continuation has for
+ * each one: a letter, its value, NUL. */
 enum token_part {
     TOKEN_NEXT_PARTITION_KEY,
     TOKEN_NEXT_ROW_KEY,

@@ -8,38 +8,38 @@
  *     1,a,2,Int32,"say ""hi"", you",String
  *     1,b,4,Int32,,
  *
- * Columns are in the order in which rows have them, so the first row can be written only when the
- * last entity is known, unless the columns are named. A row that was written earlier has fewer
- * values: csv_writer_append_end appends the missing ones, which are empty.
+ * A column is added when the first entity has its property, unless the columns are given. So the
+ * header row can be written only after the last entity, and a row that was made before a column was
+ * added has fewer values: csv_writer_append_end appends empty values for the missing ones.
  *
- * Lines end in LF. In quotes stand values and names with a delimiter, a quote, a line end, a blank
- * at their begin or end, or a byte order mark at their begin. */
+ * Lines end with LF. Values and names are quoted if they have a delimiter, a quote, a line end, a
+ * blank at their begin or end, or a byte order mark at their begin. */
 #include "client/entity/entity_line.h"
 
 struct csv_writer;
 
 struct csv_writer_options {
-    const char *columns; /* names of properties, "A,B"; NULL: those that the entities have */
+    const char *columns; /* names of properties, "A,B"; NULL: all that the entities have */
     char delimiter;      /* 0: a comma */
-    bool keys_only, is_part, has_etag, has_timestamp; /* what each entity_line has */
+    bool keys_only, is_part, has_etag, has_timestamp; /* what each struct entity_line has */
 };
 
-/* -EINVAL: of `columns` a name is empty, there twice, or not of a property; -E2BIG: too many;
- * -ENOMEM. */
+/* -EINVAL: a name in `columns` is empty, occurs twice, or is not a property's; -E2BIG: too many
+ * names; -ENOMEM. */
 int csv_writer_create(const struct csv_writer_options *options, struct csv_writer **ret);
 void csv_writer_destroy(struct csv_writer *writer); /* takes NULL */
 
-/* Appends the row of an entity, without its end. 0; -EPROTO: as entity_line_append; -EILSEQ: UTF-8,
- * and so CSV, cannot hold half a surrogate; -E2BIG: more columns than CSV_ROWS_COLUMN_MAX; -ENOMEM;
- * -EFBIG: of ret. Then ret holds a part of it. */
+/* Appends the row of an entity, without its line end. 0; -EPROTO: as entity_line_append; -EILSEQ: a
+ * lone surrogate, which UTF-8 cannot contain; -E2BIG: more than CSV_ROWS_COLUMN_MAX columns;
+ * -ENOMEM; -EFBIG: of ret. After an error ret has a part of the row. */
 int csv_writer_append_row(struct csv_writer *writer, const struct entity_line *line,
                           struct buffer *ret);
-/* The number of property columns in the row that was written last. */
+/* The number of property columns of the last row. */
 size_t csv_writer_columns(const struct csv_writer *writer);
-/* Ends a row that was written with `columns` property columns: appends an empty value for each
- * column that was found since, and the line end. */
+/* Ends a row that has `columns` property columns: appends an empty value for each column that was
+ * added since, and the line end. */
 int csv_writer_append_end(const struct csv_writer *writer, size_t columns, struct buffer *ret);
-/* The row with the names of the columns so far, and its line end. */
+/* Appends the header row: the names of all columns so far, and the line end. */
 int csv_writer_append_header(struct csv_writer *writer, struct buffer *ret);
 
 DEFINE_CLEANUP(struct csv_writer *, csv_writer_destroy);

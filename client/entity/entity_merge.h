@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_ENTITY_ENTITY_MERGE_H
 #define CLIENT_ENTITY_ENTITY_MERGE_H
-/* Merges two texts of an entity: named properties are replaced, others stay. Pure. */
+/* Merges two texts of an entity. Pure. */
 #include "client/base/bytes.h"
 
-/* Appends the entity `text` with the properties of `over`; both are canonical, and so is the
- * result. A property of `over` brings its type. Keys are taken from `text` if it has them. -EPROTO:
- * one of the two is not canonical. -EFBIG, -ENOMEM. After an error ret holds a part of it. */
+/* Appends `text` with the properties of `over` added or replaced, with their types; both are
+ * canonical, and so is the result. Keys are those of `text`, if it has them. -EPROTO: one of the
+ * two is not canonical. -EFBIG, -ENOMEM. After an error ret has a part of the result. */
 int entity_merge_append(struct bytes text, struct bytes over, struct buffer *ret);
 
 #endif

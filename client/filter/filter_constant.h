@@ -17,8 +17,8 @@ struct filter_constant {
     struct buffer bytes; /* String: CESU-8; Guid: 16 bytes; Binary: its bytes */
 };
 
-/* 1: takes the constant at the begin of `text`, which a NUL follows. 0: no constant begins there.
- * -EINVAL: ret_problem says what is wrong with it. -ENOMEM. */
+/* 1: reads the constant at the begin of `text`, and removes it from `text`; a NUL must follow the
+ * text. 0: no constant begins there. -EINVAL: it is wrong; ret_problem is the reason. -ENOMEM. */
 int filter_constant_read(struct bytes *text, struct filter_constant *ret, const char **ret_problem);
 void filter_constant_finish(struct filter_constant *constant);
 
@@ -27,11 +27,11 @@ enum filter_order {
     FILTER_EQUAL,
     FILTER_GREATER,
     FILTER_UNORDERED,  /* one is NaN */
-    FILTER_OTHER_TYPE, /* or the value is not valid for its type */
+    FILTER_OTHER_TYPE, /* the types differ, or the value is not valid for its type */
 };
 
-/* How an entity's value compares with the constant: FILTER_LESS if the value is less. Numbers of
- * any types are compared exactly by value, strings by UTF-16 units, times to 100 ns. */
+/* Compares an entity's value with the constant. FILTER_LESS: the value is less. Numbers of
+ * different types are compared exactly by value, strings by UTF-16 units, times to 100 ns. */
 enum filter_order filter_constant_order(const struct filter_constant *constant,
                                         const struct edm_value *value);
 enum filter_order filter_constant_order_key(const struct filter_constant *constant,

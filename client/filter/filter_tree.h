@@ -15,7 +15,7 @@ enum filter_relation {
     RELATIONS,
 };
 
-enum filter_subject { /* in the order in which an entity's text has them */
+enum filter_subject { /* what is compared; in the order of an entity's text */
                       SUBJECT_PARTITION_KEY,
                       SUBJECT_ROW_KEY,
                       SUBJECT_TIMESTAMP,
@@ -28,7 +28,7 @@ struct filter_node {
     enum filter_node_kind kind;
     struct filter_node *first; /* child; `or` and `and` have more, linked by `next` */
     struct filter_node *next;
-    /* of a comparison, PROPERTY RELATION CONSTANT; a property alone is `eq true` */
+    /* NODE_COMPARISON: subject, relation, constant; a property alone is `eq true` */
     enum filter_relation relation;
     enum filter_subject subject;
     struct bytes name;
@@ -43,7 +43,8 @@ struct filter_tree {
     size_t count;
 };
 
-/* `tree` is zeroed by the caller, and finished also after a failure. Errors as filter_create. */
+/* The caller zeroes `tree` before, and finishes it also after a failure. Errors as filter_create.
+ */
 int filter_tree_init(struct filter_tree *tree, struct bytes text, struct filter_error *ret_error);
 void filter_tree_finish(struct filter_tree *tree);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_LOCAL_LOCAL_FAILURE_H
 #define CLIENT_LOCAL_LOCAL_FAILURE_H
-/* The reasons of failures: those of the service, with its codes and texts, and those that only a
- * file can have. Pure, except for the clock. */
+/* Records the reasons of failures: those of the service, with its codes and texts, and those that
+ * only a file can have. Pure, except for the clock. */
 #include "client/base/bytes.h"
 #include "client/store/call.h"
 
@@ -21,22 +21,22 @@ enum local_refusal {
 
 /* Records the refusal in the call and returns its errno. */
 int local_refuse(struct call *call, enum local_refusal refusal);
-/* Likewise for input that another module has refused, with the service's code. */
+/* Likewise for input that another module has refused; `code`: the service's. */
 int local_refuse_input(struct call *call, int error, const char *code, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* 0: the call may go on; -EINTR: it was cancelled; -ETIMEDOUT. */
+/* 0: the call may continue; -EINTR: it was cancelled; -ETIMEDOUT. */
 int local_check_call(struct call *call, const struct clock *clock);
 
-/* Records an error of SQLite: `code` is an extended result code, system_error an errno or 0,
- * `words` SQLite's message. For SQLITE_BUSY call local_check_call first. */
+/* Records an error of SQLite, and returns its errno. code: an extended result code; system_error:
+ * an errno or 0; words: SQLite's message. For SQLITE_BUSY call local_check_call first. */
 int local_fail(struct call *call, int code, int system_error, const char *words);
 
-/* Records damage that SQLite cannot find. -EIO. table NULL: not in a table; position without data:
- * no row is known. */
+/* Records damage that SQLite does not detect. Returns -EIO. table NULL: not in a table; position
+ * without data: the row is not known. */
 int local_fail_damaged(struct call *call, const char *table, struct bytes position,
                        const char *what);
-/* If the failure is damage that SQLite has found, adds the name of the table that was read. */
+/* If the failure is damage that SQLite has detected, adds the name of the table that was read. */
 void local_failure_name_table(struct call *call, const char *table);
 
 #endif

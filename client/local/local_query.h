@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_LOCAL_LOCAL_QUERY_H
 #define CLIENT_LOCAL_LOCAL_QUERY_H
-/* Reads entities, within a transaction, so that each function reads one version of the file. As in
- * the service, a page ends at `top` rows, at about 4 MiB of text, or when a filter has refused many
- * rows; a token then says where the next page begins. One thread; local_connection_serve has set
- * the call. */
+/* Reads entities. The caller has begun a transaction, so that each function reads one version of
+ * the file. As in the service, a page ends at `top` rows, at about 4 MiB of text, or when a filter
+ * has refused many rows; the token contains where the next page begins. One thread; the call is
+ * that of local_connection_serve. */
 #include "client/local/local_connection.h"
 #include "client/store/table_store.h"
 
@@ -15,10 +15,10 @@ int local_query_rows(struct local_connection *connection, const struct clock *cl
 int local_query_row(struct local_connection *connection, const char *table, struct bytes position,
                     struct page_builder *builder);
 
-/* Tokens: a mark, which says what kind of token it is, and where to go on. */
+/* Tokens: a mark, for the kind of token, and where the next page begins. */
 int local_token_create(struct call *call, const char *mark, struct bytes from,
                        struct continuation **ret);
-/* false: it was not made with this mark */
+/* False: it was not created with this mark. */
 bool local_token_read(const struct continuation *token, const char *mark, struct bytes *ret_from);
 
 #endif

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_LOCAL_LOCAL_ROWS_H
 #define CLIENT_LOCAL_LOCAL_ROWS_H
-/* Reads tables and entities from an account's file, and answers only what it has checked. Each row
- * must fit its checksum. Of each entity, the index `versions` has the position, Timestamp and
- * checksum once more, on other pages of the file. Both are read side by side and must agree. So a
- * row that is lost, outdated, or there twice is noticed by every query whose range it lies in, and
- * by no other.
+/* Reads tables and entities from an account's file, and returns only what it has checked. The
+ * checksum of each row must match. For each entity, the index `versions` has a second copy of the
+ * position, Timestamp and checksum, on other pages of the file. Both are read in parallel and must
+ * be equal. So a lost, outdated or doubled row is detected by each query whose range holds it, and
+ * by no other query.
  *
- * Damage is -EIO; the reason names the table and, where it is known, the entity. A file of format 1
- * that cannot be written to has no checksums: there only the form of rows is checked.
+ * Damage is -EIO; the reason names the table and, if it is known, the entity. A file of format 1
+ * that cannot be written to has no checksums: then only the form of rows is checked.
  *
- * One thread, within one transaction of the connection, whose call has the reasons. */
+ * One thread, within one transaction of the connection; reasons are put into its call. */
 #include "client/base/position.h"
 #include "client/local/local_connection.h"
 #include "client/text/table_name.h"
@@ -23,13 +23,13 @@ struct local_table {
 /* 1: the table of this name, in any case; 0: there is none. */
 int local_rows_find_table(struct local_connection *connection, const char *name,
                           struct local_table *ret);
-/* 0, or the service's refusal if there is none. */
+/* The same, but if there is no such table, the service's refusal; else 0. */
 int local_rows_require_table(struct local_connection *connection, const char *name,
                              struct local_table *ret);
-/* The table in the columns id, name, checksum of the statement, from the first on. 0 or -EIO. */
+/* Reads a table from the first columns of the statement: id, name, checksum. 0 or -EIO. */
 int local_rows_read_table(struct local_connection *connection, sqlite3_stmt *statement,
                           struct local_table *ret);
-/* Does the index of names hold as many tables as the account? 0 or -EIO. */
+/* 0: the index of names has as many entries as there are tables. Else -EIO. */
 int local_rows_count_tables(struct local_connection *connection);
 
 struct local_row { /* views until the next row is read */
@@ -43,17 +43,17 @@ struct local_rows { /* private to local_rows.c; empty when zeroed */
     sqlite3_stmt *rows, *versions;
 };
 
-/* Reads the rows of a range of a table in order, or one. The caller keeps the range. There may be
- * one struct local_rows for a range and one for a row at a time. */
+/* Begins to read the rows of a range in key order, or one row. The range's memory is the caller's.
+ * A connection can have one struct local_rows for a range and one for a row at a time. */
 void local_rows_begin(struct local_connection *connection, const struct local_table *table,
                       struct range range, struct local_rows *ret);
 void local_rows_begin_one(struct local_connection *connection, const struct local_table *table,
                           struct bytes position, struct local_rows *ret);
 void local_rows_finish(struct local_rows *rows);
 
-/* 1: the next row, without its text; 0: there is none, for sure. */
+/* 1: the next row, without its text; 0: no more rows, and none is lost. */
 int local_rows_next(struct local_rows *rows, struct local_row *ret);
-/* Adds the text of the last row, after it has computed its checksum. 0 or -EIO. */
+/* Verifies the checksum of the last row, and sets its text. 0 or -EIO. */
 int local_rows_read_text(struct local_rows *rows, struct local_row *row);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_LOCAL_LOCAL_TEXT_H
 #define CLIENT_LOCAL_LOCAL_TEXT_H
-/* The text that is stored: with both keys, which the text of a write may lack. Pure. */
+/* The text that is stored. It has both keys; the text of a write may lack them. Pure. */
 #include "client/base/bytes.h"
 
 /* If `text` has the keys, ret is `text` itself. Else the keys of `position` and the text are

@@ -12,11 +12,11 @@ struct connection_string { /* views of the text; empty: not set */
     struct bytes protocol, account, key, suffix, endpoint, secondary, sas, development, proxy;
 };
 
-extern const char connection_string_advice[]; /* where to get one that is right */
+extern const char connection_string_advice[]; /* where to get a correct one */
 
-/* Names in any case; those that are not of tables are ignored, as in every SDK. -EINVAL, the reason
- * in call->failure: a part is not NAME=VALUE, a name that stands twice, a value in quotation marks.
- * Values are not checked otherwise. */
+/* Names are case-insensitive; names that do not concern tables are ignored, as in every SDK.
+ * -EINVAL, with the reason in call->failure: a part is not NAME=VALUE, a name occurs twice, or a
+ * value is in quotation marks. Values are not checked otherwise. */
 int connection_string_parse(struct bytes text, struct call *call, struct connection_string *ret);
 
 #endif

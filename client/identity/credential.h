@@ -2,8 +2,8 @@
 #ifndef CLIENT_IDENTITY_CREDENTIAL_H
 #define CLIENT_IDENTITY_CREDENTIAL_H
 /* The credential of a request: a Shared Key of the account, which signs it, a SAS token, which is
- * appended to its URL, or a bearer token of Microsoft Entra ID. Immutable but for its references,
- * any thread. Its memory is wiped with the last reference. */
+ * appended to its URL, or a bearer token of Microsoft Entra ID. Reference-counted, otherwise
+ * immutable; any thread. Its memory is wiped with the last reference. */
 #include "client/base/bytes.h"
 
 struct credential;
@@ -16,14 +16,15 @@ struct signed_request {
     struct bytes query;                     /* as sent, without "?" */
 };
 
-/* -EINVAL: empty, or not base64. A message that says more would show a part of the key. */
+/* -EINVAL: empty, or not base64. There is no other reason, since it could show a part of the key.
+ */
 int credential_create_shared_key(struct bytes account, struct bytes key_base64,
                                  struct credential **ret);
-/* `token` as users paste it: percent-encoded; a leading "?" is dropped. -EINVAL: it has no `sig=`,
+/* `token`: percent-encoded, as users paste it; a leading "?" is removed. -EINVAL: it has no `sig=`,
  * or characters that are not legal in a URL. */
 int credential_create_sas(struct bytes token, struct credential **ret);
 #define CREDENTIAL_BEARER_MAX_BYTES ((size_t)32 << 10)
-/* -EINVAL: empty, longer, or with characters that no token has (RFC 6750, 2.1). */
+/* -EINVAL: empty, longer than the maximum, or with characters that RFC 6750, 2.1 does not allow. */
 int credential_create_bearer(struct bytes token, struct credential **ret);
 struct credential *credential_ref(struct credential *credential);
 void credential_unref(struct credential *credential); /* takes NULL */
@@ -32,15 +33,15 @@ void credential_unref(struct credential *credential); /* takes NULL */
  * service's form; nothing for a SAS. */
 int credential_append_authorization(const struct credential *credential,
                                     const struct signed_request *request, struct buffer *ret);
-/* Appends the SAS token as it was given; nothing for another credential. */
+/* Appends the SAS token, unchanged; nothing for another credential. */
 int credential_append_query(const struct credential *credential, struct buffer *ret);
 bool credential_is_sas(const struct credential *credential);
 /* Are they the same key of the same account, or the same token? */
 bool credential_is_same(const struct credential *a, const struct credential *b);
-/* The value of a parameter of a SAS token, as it stands in its text; a view. False: there is none,
- * or it is no SAS. */
+/* The value of a parameter of a SAS token, not decoded; a view. False: there is none, or it is not
+ * a SAS. */
 bool credential_parameter(const struct credential *credential, const char *name, struct bytes *ret);
-/* The time of a parameter of a SAS token, such as its end, "se". False: there is none. */
+/* The value of a parameter that is a time, such as "se", the expiry. False: there is none. */
 bool credential_time(const struct credential *credential, const char *name, int64_t *ret_utc_100ns);
 /* Appends a description for users: the kind of the credential, and a SAS token's permissions and
  * expiry, without the key or the signature. */

@@ -18,30 +18,31 @@ struct endpoint {                /* a value */
     bool is_https, is_loopback;
 };
 
-extern const char endpoint_advice_accounts[]; /* for a name that is none */
+extern const char endpoint_advice_accounts[]; /* advice for an illegal account name */
 
 bool endpoint_is_account_name(struct bytes name); /* 3 to 24 of a-z and 0-9 */
 bool endpoint_is_url(struct bytes text);          /* does it begin with https:// or http://? */
 
 /* Host style (the host has a label "table" that is not the first): the account is the first label,
  * the table the first path segment. Path style (any other host, such as IP literals and localhost):
- * the account is the first segment, the table the second. If `account` is not empty, a URL that
- * names another account is refused, and one that names none is a custom domain of that account.
- * `what` names the URL in messages. http is accepted for every host.
- * -EINVAL, the reason in call->failure: not a URL, user info, a query string, a Cosmos DB host. */
+ * the account is the first path segment, the table the second. If `account` is not empty, a URL
+ * with another account is refused, and a URL without one is a custom domain of that account. `what`
+ * is the name of the URL in messages. http is accepted for every host. -EINVAL, with the reason in
+ * call->failure: not a URL, user info, a query string, a Cosmos DB host. */
 int endpoint_parse(struct endpoint *ret, const char *what, struct bytes url, struct bytes account,
                    struct call *call);
-/* As endpoint_parse: the account at this port of the URL's host, in path style. The URL's own port
- * is ignored, and a path is refused. */
+/* As endpoint_parse, but for an account at another port of the URL's host, in path style. The URL's
+ * port is ignored; a path is refused. */
 int endpoint_parse_at(struct endpoint *ret, const char *what, struct bytes url, const char *port,
                       const char *account, struct call *call);
 
-/* Is it the account's secondary location, whose name is that of the account and -secondary? */
+/* Is it the account's secondary location, whose name is the account's with -secondary? */
 bool endpoint_is_secondary(const struct endpoint *endpoint);
-/* Are they one account at one place? Its secondary location is the same account. */
+/* Are they the same account of the same service? Its secondary location is the same account. */
 bool endpoint_is_same_account(const struct endpoint *a, const struct endpoint *b);
 
-/* Sets the table: "" or "TABLE", perhaps with a slash at the end. -EINVAL, the reason in call. */
+/* Sets the table. `table`: "" or "TABLE", perhaps with a slash at the end. -EINVAL, with the reason
+ * in call->failure. */
 int endpoint_set_table(struct endpoint *endpoint, struct bytes table, struct call *call);
 
 #endif

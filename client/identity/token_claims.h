@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_IDENTITY_TOKEN_CLAIMS_H
 #define CLIENT_IDENTITY_TOKEN_CLAIMS_H
-/* Whose token it is: what a token of Microsoft Entra ID (a JWT) says of itself. Its signature is
- * not verified: the claims are for messages alone. Pure, any thread.
+/* The claims in a token of Microsoft Entra ID (a JWT): whose token it is. The signature is not
+ * verified, because the claims are only used in messages. Pure, any thread.
  * https://learn.microsoft.com/entra/identity-platform/access-token-claims-reference */
 #include "client/base/bytes.h"
 
 #define TOKEN_CLAIM_SIZE 128
 
-struct token_claims { /* printable; "": the token does not say it */
+struct token_claims { /* printable; "": the token does not have the claim */
     char object[TOKEN_CLAIM_SIZE];
-    char user[TOKEN_CLAIM_SIZE];        /* the name; of an application: "" */
+    char user[TOKEN_CLAIM_SIZE];        /* the user's name; "" for an application */
     char application[TOKEN_CLAIM_SIZE]; /* its client id */
     char tenant[TOKEN_CLAIM_SIZE];
-    int64_t expires_sec; /* since 1970; 0: it does not say it */
+    int64_t expires_sec; /* since 1970; 0: no such claim */
 };
 
-/* False: it is no JWT, and nothing is known of it. */
+/* False: it is not a JWT. */
 bool token_claims_read(struct bytes token, struct token_claims *ret);
-/* Appends the identity: "user NAME" or "application ID", and "(object ID)"; of a token that tells
- * none "an identity that its token does not tell". */
+/* Appends the identity: "user NAME" or "application ID", and "(object ID)"; without such claims:
+ * "an identity that its token does not tell". */
 int token_claims_append_identity(const struct token_claims *claims, struct buffer *ret);
 
 #endif

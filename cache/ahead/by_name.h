@@ -16,8 +16,8 @@
  * A program that creates files looks each name up first, and the kernel locks the directory during
  * the lookup. So if another name of the partition was absent less than ttl ago, a miss that reads
  * nothing ahead queries the first row at or behind its name. That is the row itself, or the row
- * after a gap: then all names in the gap are known to be absent. (The first absent name is got by a
- * plain get.) The price: for ttl, each such miss in the partition is a query, also for a row that
+ * after a gap: then all names in the gap are known to be absent. (The first absent name is read by
+ * a plain get.) The price: for ttl, each such miss in the partition is a query, also for a row that
  * exists, and for an absent name the answer has the text of the next row, of up to 1 MiB.
  *
  * Any thread; one leaf mutex; blocks for the request that it sends or joins. */

@@ -8,8 +8,7 @@
  * partitions have far more rows. Example: a table with a partition of few rows for each day lists
  * its days. If a table only grows at its end, its fanout does not change.
  *
- * Only the rows decide, not the sizes of the pages in which they arrive, or what is known before.
- */
+ * Only the rows decide, not the sizes of the pages in which they arrive, or what was known. */
 #include "cache/known/partition_tally.h"
 #include "cache/queue/overlay.h"
 

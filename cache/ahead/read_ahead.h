@@ -31,8 +31,7 @@ struct read_ahead_source { /* outlives it */
     const struct clock *clock;
     int64_t ttl_ms;
     size_t cache_bytes;
-    int parallelism; /* prefetchers' requests in flight for one table; for all: four times as many
-                      */
+    int parallelism; /* prefetchers' requests in flight for one table; for all: 4 times that */
     int fanout;      /* of levels; 0: chosen by their first rows (fanout.h) */
 };
 int read_ahead_create(const struct read_ahead_source *source, struct read_ahead **ret);

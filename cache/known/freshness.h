@@ -63,7 +63,7 @@ struct stamp freshness_oldest(struct freshness *freshness, uint64_t process, con
 struct stamp freshness_begin_listing(struct freshness *freshness, uint64_t process,
                                      const struct directory *directory);
 /* The same for a later step of a listing. `began`: what freshness_begin_listing returned for it.
- * Returns `began`, but at most max(FRESHNESS_KEPT_MS, ttl) before now. */
+ * Returns `began`, but not older than max(FRESHNESS_KEPT_MS, ttl). */
 struct stamp freshness_of_listing(const struct freshness *freshness, struct stamp began);
 
 /* Notes that the process reads a listing of the directory. `began`: of freshness_begin_listing. It

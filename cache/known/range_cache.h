@@ -27,9 +27,9 @@ void range_cache_destroy(struct range_cache *cache); /* takes NULL */
  * (range_cache_passed), then the least recently used. Not evicted are this page, and pages to which
  * others have references (that would free no memory).
  *
- * Takes a reference. After 0 the page need not be used: younger pages may cover it, or its stamp
- * may be older than a change that was evicted (range_cache_put_change). -ENOMEM: all pages of the
- * table that are not younger than the stamp were dropped. */
+ * Takes a reference. 0 does not mean that the page is used: younger pages may cover it, or its
+ * stamp may be older than a change that was evicted (range_cache_put_change). -ENOMEM: all pages of
+ * the table that are not younger than the stamp were dropped. */
 int range_cache_put(struct range_cache *cache, const char *table, struct page *page,
                     struct stamp stamp);
 /* As range_cache_put, for a change by this mount: a page of one row with its text, or of a created
@@ -99,7 +99,7 @@ uint64_t range_cache_floor(struct range_cache *cache, const char *table);
 
 /* A sequential reader has read the whole range: pages that lie wholly in it are evicted before
  * others, unless a question uses them again. The search runs from the end of the range backwards,
- * and stops at the first page that is already marked. So this is cheap after each step. */
+ * and stops at the first page that was passed before. So this is cheap after each step. */
 void range_cache_passed(struct range_cache *cache, const char *table, struct range range);
 
 struct range_cache_stats {

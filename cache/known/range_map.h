@@ -20,8 +20,7 @@
  *
  * A page of a query with a filter covers no range: it is the answer only at each of its rows.
  *
- * A page without rows lacks no text, so it counts as a page with texts, even if keys were queried.
- */
+ * A page without rows lacks no text: it is a page with texts, even if keys were queried. */
 #include "cache/known/stamp.h"
 #include "client/store/page.h"
 
@@ -56,8 +55,7 @@ struct cached_page { /* a page that has at least one piece */
     struct page *page;
     struct stamp stamp;
     enum page_origin origin;
-    uint64_t
-        newest_change; /* order of the youngest change: this page, or one it replaced; 0: none */
+    uint64_t newest_change; /* order of the youngest change that it is or replaced; 0: none */
     struct range_map *map;
     struct piece_list pieces; /* in key order */
     struct page_queue *queue; /* the queue that it is in */

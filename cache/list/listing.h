@@ -28,8 +28,7 @@ struct listing_entry {
     struct bytes key; /* key or prefix in CESU-8, or a table's name; valid until the next call */
     struct entity entity; /* LISTING_ENTITY: the entity, borrowed until the next call; page NULL:
                              only its name is known */
-    uint64_t
-        cookie; /* the place behind this entry; from 1, grows, valid while the listing exists */
+    uint64_t cookie; /* the place behind this entry, from 1; grows; valid as long as the listing */
     /* For d_ino: grows along the listing, and is greater than every st_ino. 0 for a table, whose
      * st_ino is used. */
     uint64_t number;

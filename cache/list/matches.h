@@ -2,7 +2,7 @@
 #ifndef CACHE_LIST_MATCHES_H
 #define CACHE_LIST_MATCHES_H
 /* The rows of a directory that match a filter, in key order, for its listing. A scan that runs
- * ahead requests all of them from the service: rows that the range cache already has may be few of
+ * ahead requests all of them from the service: the rows in the range cache may be only some of
  * those that match, and other clients may have changed them.
  *
  * The scan's rows go into the range cache. So if this mount has changed a row since the scan began,

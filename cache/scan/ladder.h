@@ -38,8 +38,7 @@ struct ladder ladder_of(struct bytes key, size_t common, enum ladder_spacing spa
 /* The ladder's key if a page has only `key`: without its last character, because a cut behind the
  * keys that start with all of `key` would show no more than the next key does. */
 struct bytes ladder_key_of_lone(struct bytes key);
-/* Appends rung `index`: the least bound behind all keys with its beginning; index 0: the deepest.
- */
+/* Appends rung `index`, 0 is the deepest: the least bound behind all keys with its beginning. */
 int ladder_append_rung(const struct ladder *ladder, size_t index, struct buffer *ret);
 
 #endif

@@ -27,8 +27,7 @@ int row_splitter_init(struct row_splitter *splitter, size_t page_rows);
 void row_splitter_finish(struct row_splitter *splitter);
 
 /* Learns from the run. `previous`: a position before it, if possible of the row directly before;
- * empty: none. is_known: no row of the run's first partition lies between `previous` and the run.
- */
+ * empty: none. is_known: between `previous` and the run, its first partition has no row. */
 int row_splitter_learn(struct row_splitter *splitter, struct bytes previous, const struct run *run,
                        bool is_known);
 

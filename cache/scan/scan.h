@@ -26,7 +26,8 @@ struct scan_limits {
 /* All rows of a range, in key order, by adaptive range splitting. */
 int scan_rows_create(struct range range, const struct scan_limits *limits, struct scan **ret);
 /* The names in the directory of a table or prefix: the keys of the partitions that start with
- * `prefix`, or, if there are more than `fanout`, the prefixes one level down (design section 1). */
+ * `prefix`, or, if there are more than `fanout`, the prefixes one level down
+ * (contrib/docs/tree.md). */
 int scan_level_create(struct bytes prefix, const struct scan_limits *limits, struct scan **ret);
 /* The same for any range between partition borders; its keys need not share a prefix. */
 int scan_children_create(struct range range, const struct scan_limits *limits, struct scan **ret);

@@ -7,8 +7,7 @@
  *     {"PartitionKey":"p","RowKey":"r","n@odata.type":"Edm.Int64","n":"1"}
  *
  * It is compact, in UTF-8, on one line, because Azurite finds the JSON in a batch's body with a
- * regular expression. U+2028 and U+2029 are escaped, because for that expression they end a line.
- */
+ * regular expression. U+2028 and U+2029 are escaped, because in that expression they end a line. */
 #include "client/base/bytes.h"
 
 /* The keys are taken from the position, not from the text; a lone surrogate in them is escaped.

@@ -36,12 +36,11 @@ struct service_request {
     const char *accept; /* set by init to JSON with minimal metadata; the caller may change it */
     const char *table;  /* its lane is used; NULL: the list of tables */
     /* for the advice if the credential is refused: */
-    bool is_of_account; /* a request on the list of tables, not on entities */
-    const char *needs;  /* letters of a SAS token's sp= that it needs; "" at first */
-    struct buffer path,
-        query;             /* percent-encoded, as signed and sent; path has the account's first */
-    struct buffer headers; /* further headers: "Name: value", each with CRLF */
-    struct buffer body;    /* empty: no body */
+    bool is_of_account;        /* a request on the list of tables, not on entities */
+    const char *needs;         /* letters of a SAS token's sp= that it needs; "" at first */
+    struct buffer path, query; /* percent-encoded, as signed and sent; path has the account's */
+    struct buffer headers;     /* further headers: "Name: value", each with CRLF */
+    struct buffer body;        /* empty: no body */
     /* Out: references to what the request was sent with. token NULL: a key or a SAS. */
     struct token *token;
     struct credential *credential;

@@ -17,8 +17,7 @@ void monitor_leave(struct monitor *monitor); /* unlocks */
 /* Locks the monitor until the end of the block, as LOCKED of locked.h. */
 #define INSIDE(monitor) LOCKED(&(monitor)->lock)
 /* The caller has the lock, which is released during the wait. Waits for monitor_notify, at most
- * CONDITION_WAIT_MS, so that the caller can check for a cancelled call as often as call.h promises.
- */
+ * CONDITION_WAIT_MS: so the caller can check for a cancelled call as often as call.h promises. */
 void monitor_wait(struct monitor *monitor);
 /* The same for a thread without a call: waits at most max_ms; max_ms < 0: without a limit. */
 void monitor_wait_for(struct monitor *monitor, int64_t max_ms);

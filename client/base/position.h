@@ -27,8 +27,7 @@ struct range { /* [lo, hi) */
 #define RANGE_ALL ((struct range){BYTES_LITERAL(""), BYTES_LITERAL(POSITION_END)})
 
 struct bytes position_partition_key(struct bytes position);
-/* Does it have a NUL? Then it is a row's position, or a bound inside a partition or at its begin.
- */
+/* Has it a NUL? Then it is a row's position, or a bound inside a partition or at its begin. */
 bool position_has_row(struct bytes position);
 struct bytes position_row_key(struct bytes position); /* empty without NUL */
 int position_append(struct buffer *ret, struct bytes partition_key, struct bytes row_key);

@@ -59,8 +59,7 @@ struct entity_input_over { /* a text, and the stored text that it replaces or is
 /* Appends the canonical text of the entity, with the keys of `position`; ret's maximum must leave
  * room for ENTITY_INPUT_MAX_BYTES. -EINVAL, -ENAMETOOLONG or -EFBIG: refused. Then ret_refusal is
  * the refusal that occurs first in `text`, with views of `text` and of `input`, valid until the
- * next call. Otherwise -ENOMEM. An error does not change ret. ret_ignored is set only on success.
- */
+ * next call. Otherwise -ENOMEM. An error does not change ret. ret_ignored is set on success. */
 int entity_input_append_over(struct entity_input *input, const struct entity_input_over *over,
                              struct buffer *ret, struct entity_input_ignored *ret_ignored,
                              struct entity_input_refusal *ret_refusal);

@@ -26,14 +26,12 @@ struct stream_object {
 
 struct object_source;
 void object_source_destroy(struct object_source *source); /* takes NULL */
-/* Returns room to read() into. *ret_size is not 0 after object_source_next returned 0. 0, -ENOMEM.
- */
+/* Returns room to read() into; *ret_size > 0 after object_source_next returned 0. 0, -ENOMEM. */
 int object_source_room(struct object_source *source, char **ret_data, size_t *ret_size);
 /* The caller has put `size` bytes of input into that room; 0: the input has ended. */
 void object_source_add(struct object_source *source, size_t size);
 /* 1: *ret_object is set; 0: more input is needed, or all was read; -ENOMEM. -EBADMSG: the rest of
- * the input cannot be read; refusal, line and column are set, and every further call returns this.
- */
+ * the input cannot be read; refusal, line and column are set; every further call returns this. */
 int object_source_next(struct object_source *source, struct stream_object *ret_object);
 
 DEFINE_CLEANUP(struct object_source *, object_source_destroy);

@@ -43,8 +43,7 @@ struct filter_tree {
     size_t count;
 };
 
-/* The caller zeroes `tree` before, and finishes it also after a failure. Errors as filter_create.
- */
+/* The caller zeroes `tree` before; finishes it also after a failure. Errors as filter_create. */
 int filter_tree_init(struct filter_tree *tree, struct bytes text, struct filter_error *ret_error);
 void filter_tree_finish(struct filter_tree *tree);
 

@@ -23,8 +23,7 @@ struct answer_budget { /* private to answer_budget.c */
 
 void answer_budget_init(struct answer_budget *budget, size_t max_bytes);
 void answer_budget_finish(struct answer_budget *budget);
-/* Charges n bytes. False: there is no room, nothing is charged, and the answer waits from now on.
- */
+/* Charges n bytes. False: there is no room: nothing is charged, the answer waits from now on. */
 bool answer_budget_take(struct answer_budget *budget, struct answer_wait *wait, size_t n);
 /* The answer is complete, or failed: it no longer waits. Its bytes stay charged. */
 void answer_budget_stop(struct answer_budget *budget, struct answer_wait *wait);

@@ -16,8 +16,7 @@ struct signed_request {
     struct bytes query;                     /* as sent, without "?" */
 };
 
-/* -EINVAL: empty, or not base64. There is no other reason, since it could show a part of the key.
- */
+/* -EINVAL: empty, or not base64. Nothing more is said: it could show a part of the key. */
 int credential_create_shared_key(struct bytes account, struct bytes key_base64,
                                  struct credential **ret);
 /* `token`: percent-encoded, as users paste it; a leading "?" is removed. -EINVAL: it has no `sig=`,

@@ -8,8 +8,7 @@
  * If the request fails, the old token is used until it expires, and the request is retried after 3
  * s, then after up to 60 s. If the issuer returns the same token again, the next request is sent
  * after half of its remaining life, but not within 30 s. A token's age is measured by
- * CLOCK_BOOTTIME, which includes the time of a suspend. Any thread. Create it after the last fork.
- */
+ * CLOCK_BOOTTIME, which includes suspends. Any thread. Create it after the last fork. */
 #include "client/base/clock.h"
 #include "client/identity/token.h"
 #include "client/identity/token_answer.h"

@@ -15,41 +15,35 @@
 
 #include <sqlite3.h>
 
-enum local_statement {                  /* arguments -> columns of a result row */
-                       LOCAL_READ_ROWS, /* table's id, lo, hi -> position, timestamp, checksum, text
-                                         */
-                       LOCAL_READ_ROW,  /* table's id, position -> the same columns */
-                       LOCAL_READ_VERSIONS, /* as LOCAL_READ_ROWS, but from the index, without text
-                                             */
-                       LOCAL_READ_VERSION,  /* as LOCAL_READ_ROW, likewise */
-                       LOCAL_LIST_TABLES,   /* name behind which to begin, maximum number -> as
-                                               LOCAL_FIND_TABLE */
-                       LOCAL_FIND_TABLE,    /* name in any case -> id, name, checksum */
-                       LOCAL_FIND_LOST_TABLE, /* name -> a row if the table exists; reads all tables
-                                               */
-                       LOCAL_SCAN_TABLES,     /* id -> id, name, checksum of the next greater id;
-                                                 without the index */
-                       LOCAL_COMPARE_TABLES,  /* -> 1 if the index of names has as many entries as
-                                                 there are tables */
-                       LOCAL_CREATE_TABLE,
-                       LOCAL_DROP_TABLE,          /* id */
-                       LOCAL_INSERT_ENTITY,       /* table's id, position, timestamp, text */
-                       LOCAL_PUT_ENTITY,          /* the same; replaces an existing row */
-                       LOCAL_DELETE_ENTITY,       /* table's id, position */
-                       LOCAL_READ_LAST_TIMESTAMP, /* -> last_timestamp, checksum */
-                       LOCAL_WRITE_LAST_TIMESTAMP,
-                       LOCAL_FIND_DROPPED, /* -> id of a dropped table, checked */
-                       LOCAL_SWEEP,        /* id, maximum number of rows to delete */
-                       LOCAL_FORGET, /* id of a dropped table; does nothing while the table has rows
-                                      */
-                       LOCAL_BEGIN_READ, /* until LOCAL_COMMIT all statements read one version */
-                       LOCAL_BEGIN,      /* for a change: waits until no other process writes */
-                       LOCAL_COMMIT,
-                       LOCAL_ROLLBACK,
-                       LOCAL_BEGIN_PART, /* a savepoint */
-                       LOCAL_KEEP_PART,
-                       LOCAL_UNDO_PART,
-                       LOCAL_STATEMENTS,
+/* Statements: arguments -> columns of a result row. */
+enum local_statement {
+    LOCAL_READ_ROWS,       /* table's id, lo, hi -> position, timestamp, checksum, text */
+    LOCAL_READ_ROW,        /* table's id, position -> the same columns */
+    LOCAL_READ_VERSIONS,   /* as LOCAL_READ_ROWS, but from the index, without text */
+    LOCAL_READ_VERSION,    /* as LOCAL_READ_ROW, likewise */
+    LOCAL_LIST_TABLES,     /* name behind which to begin, maximum number -> as LOCAL_FIND_TABLE */
+    LOCAL_FIND_TABLE,      /* name in any case -> id, name, checksum */
+    LOCAL_FIND_LOST_TABLE, /* name -> a row if the table exists; reads all tables */
+    LOCAL_SCAN_TABLES,     /* id -> the next greater id, name, checksum; without the index */
+    LOCAL_COMPARE_TABLES,  /* -> 1 if the index of names has as many entries as there are tables */
+    LOCAL_CREATE_TABLE,
+    LOCAL_DROP_TABLE,          /* id */
+    LOCAL_INSERT_ENTITY,       /* table's id, position, timestamp, text */
+    LOCAL_PUT_ENTITY,          /* the same; replaces an existing row */
+    LOCAL_DELETE_ENTITY,       /* table's id, position */
+    LOCAL_READ_LAST_TIMESTAMP, /* -> last_timestamp, checksum */
+    LOCAL_WRITE_LAST_TIMESTAMP,
+    LOCAL_FIND_DROPPED, /* -> id of a dropped table, checked */
+    LOCAL_SWEEP,        /* id, maximum number of rows to delete */
+    LOCAL_FORGET,       /* id of a dropped table; does nothing while the table has rows */
+    LOCAL_BEGIN_READ,   /* until LOCAL_COMMIT all statements read one version */
+    LOCAL_BEGIN,        /* for a change: waits until no other process writes */
+    LOCAL_COMMIT,
+    LOCAL_ROLLBACK,
+    LOCAL_BEGIN_PART, /* a savepoint */
+    LOCAL_KEEP_PART,
+    LOCAL_UNDO_PART,
+    LOCAL_STATEMENTS,
 };
 
 struct local_connection;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_LOCAL_LOCAL_OPEN_H
 #define CLIENT_LOCAL_LOCAL_OPEN_H
-/* Opens a connection to an account's file, and checks, creates or upgrades its schema. One thread.
- */
+/* Opens a connection to an account's file; checks, creates or upgrades its schema. One thread. */
 #include "client/local/local_schema.h"
 
 /* `path` is absolute and names a regular file. -EINVAL: another program's database, or an empty

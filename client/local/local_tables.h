@@ -4,8 +4,7 @@
 /* Lists, creates and deletes the tables of an account. A name has 3 to 63 letters and digits,
  * begins with a letter, and is not `tables`. Names are case-insensitive, but keep their case.
  * https://learn.microsoft.com/rest/api/storageservices/understanding-the-table-service-data-model
- * One thread. local_tables_list: within a transaction; the call is that of local_connection_serve.
- */
+ * One thread. local_tables_list: in a transaction; the call is that of local_connection_serve. */
 #include "client/local/local_writer.h"
 #include "client/store/table_store.h"
 

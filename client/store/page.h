@@ -36,8 +36,7 @@ bool page_is_keys_only(const struct page *page);  /* its texts are empty */
 struct bytes page_position(const struct page *page, size_t row);
 struct bytes page_text(const struct page *page, size_t row);
 struct bytes page_etag(const struct page *page, size_t row);
-/* Of a page of page_create_queued: where its ETag will be stored; page_etag stays empty. Else NULL.
- */
+/* Of a page of page_create_queued: where its ETag will be; page_etag stays empty. Else NULL. */
 struct later_etag *page_later_etag(const struct page *page);
 int64_t page_timestamp(const struct page *page, size_t row); /* 100 ns since 1970 */
 bool page_is_bad(const struct page *page, size_t row);

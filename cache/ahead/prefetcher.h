@@ -24,9 +24,9 @@
  * for the visit. It runs ahead only in the room that these leave.
  *
  * A failure is returned when the consumer has taken everything before it; the next call sends the
- * request again. After a second it is not returned: the request is sent again at once. A failure
- * farther ahead, as of a throttled partition, is not returned: the prefetcher does not run ahead
- * until its next answer, and sends the failed request again when the consumer needs it.
+ * request again. A failure older than a second is not returned: the request is sent again at once.
+ * Nor is a failure farther ahead returned, as of a throttled partition: the prefetcher does not run
+ * ahead until its next answer, and sends the failed request again when the consumer needs it.
  *
  * The consumer's thread sends the request that it needs itself if no worker thread can be created
  * (then nothing is read ahead), or if requests ahead leave no room in the window.

@@ -10,12 +10,12 @@
  * "Note@odata.type":"Edm.String","Note":"say \"hi\", you"}.
  *
  * - The first row has the names of the columns; an equal row later, as of a second file, is
- * skipped. If no column is called PartitionKey or RowKey, the first one with that name in another
- * case is used.
+ *   skipped. If no column is called PartitionKey or RowKey, the first one with that name in another
+ *   case is used.
  * - Column X@type has the type of X in each row, as Azure Storage Explorer writes it: String,
- * Int32, Int64, Double, Boolean, DateTime, Guid, Binary. If it is empty, the last type in that
- * column counts, or String. Without such columns every value is a String, or (infers) what it looks
- * like.
+ *   Int32, Int64, Double, Boolean, DateTime, Guid, Binary. If it is empty, the last type in that
+ *   column counts, or String. Without such columns every value is a String, or with `infers` a
+ *   number, Boolean or time if it looks like one.
  * - An empty value without a type is an absent property; with a type, an empty value of that type.
  * - Blanks around a value belong to it. A byte order mark at the begin is skipped.
  * - Timestamp is ignored.

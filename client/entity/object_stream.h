@@ -16,8 +16,8 @@
  *
  * Other input is refused. Reading resumes:
  * - after another JSON value, or an object over OBJECT_SOURCE_OBJECT_MAX: behind its end;
- * - after input that is not JSON: at the next line whose first character, without blanks, `[` and
- *   `,`, is `{`.
+ * - after input that is not JSON: at the next line that begins with `{`, if blanks, `[` and `,` are
+ *   ignored.
  * But inside an array or list, input that is not JSON, or that ends, ends the stream with -EBADMSG,
  * because its objects cannot be distinguished from nested ones. So does an object there that nests
  * deeper than JSON_MAX_DEPTH, because the reader cannot read it.

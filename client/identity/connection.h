@@ -35,15 +35,17 @@ struct connection {
  * - Two credentials are refused; but in one connection string, AccountKey takes precedence over
  *   SharedAccessSignature.
  * - A SAS URL (ENDPOINT[/TABLE]?TOKEN, as portals show it) may also be the value of `sas_token`.
- * Its table is that in its path, or tn= of its token. If they and `source` spell it in different
- * case, the spelling of `source` is used, else that of the path.
+ *   Its table is that in its path, or tn= of its token. If they and `source` spell it in different
+ *   case, the spelling of `source` is used, else that of the path.
  * - Blanks and line ends around a value are removed.
  * - is_shared: the environment must name its account itself, so that a credential is not sent to
  *   both services. If it names another account than `source`, or one at another URL, it is ignored.
  * - uses_tokens: the endpoint must be https, and no variable may have a credential.
  * - A URL of the emulator's account gets the published key if no credential is set.
  * - http is refused, unless the host is loopback, or it is the emulator's account with the
- * published key, or allows_http. -EINVAL, -ENOMEM, with the reason, one line, in call->failure. */
+ *   published key, or allows_http.
+ *
+ * -EINVAL, -ENOMEM, with the reason, one line, in call->failure. */
 int connection_init(struct connection *ret, const char *source,
                     const struct connection_environment *environment, struct call *call);
 void connection_finish(struct connection *connection);

@@ -5,8 +5,8 @@
  * expires: after half of its life, or when its answer says so. Meanwhile callers use the old
  * one. There is one request for a token at a time, whatever the number of callers.
  *
- * If the request fails, the old token is used until it expires, and the request is retried after 3
- * s, then after up to 60 s. If the issuer returns the same token again, the next request is sent
+ * If the request fails, the old token is used until it expires. The request is sent again after
+ * 3 s, then after up to 60 s. If the issuer returns the same token again, the next request is sent
  * after half of its remaining life, but not within 30 s. A token's age is measured by
  * CLOCK_BOOTTIME, which includes suspends. Any thread. Create it after the last fork. */
 #include "client/base/clock.h"

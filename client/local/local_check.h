@@ -3,9 +3,9 @@
 #define CLIENT_LOCAL_LOCAL_CHECK_H
 /* Checks the whole file of an account:
  * - its structure, by SQLite's own check;
- * - each row of a table: its checksum matches, the index `versions` has it, its text is an
- * entity's;
+ * - each row of a table: its checksum matches, the index `versions` has it, its text is an entity;
  * - each entry of the index: its row exists.
+ *
  * Tables are found without the index of names. If the rest of a table cannot be read, a line
  * reports where. It changes nothing. Other processes may read and write meanwhile: it reads 1,000
  * rows at a time; only SQLite's check reads one version of the whole file. One thread. */

@@ -3,8 +3,8 @@
 #define CLIENT_LOCAL_LOCAL_ROWS_H
 /* Reads tables and entities from an account's file, and returns only what it has checked. The
  * checksum of each row must match. For each entity, the index `versions` has a second copy of the
- * position, Timestamp and checksum, on other pages of the file. Both are read in parallel and must
- * be equal. So a lost, outdated or doubled row is detected by each query whose range holds it, and
+ * position, Timestamp and checksum, on other pages of the file. Both are read together and must be
+ * equal. So a lost, outdated or doubled row is detected by each query whose range holds it, and
  * by no other query.
  *
  * Damage is -EIO; the reason names the table and, if it is known, the entity. A file of format 1

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CACHE_BULK_TABLE_MAP_H
+#define CACHE_BULK_TABLE_MAP_H
+/* What a table's rows tell of its keys: how many are below each prefix, and what the service's
+ * guidance warns of. It takes the rows of account_export, and its memory does not grow with them.
+ * Pure; one thread. */
+#include "cache/scan/key_growth.h"
+#include "cache/scan/survey.h"
+#include "client/store/page.h"
+
+#define TABLE_MAP_LONG_KEY_BYTES 255 /* a longer key, in UTF-8, is no name of a file */
+
+struct table_map;
+
+struct table_facts {               /* views */
+    const struct survey_node *all; /* bytes: of the rows' texts */
+    struct bytes largest_key; /* of the partition with the most entities: the first of several */
+    uint64_t largest_entities;
+    uint64_t single_partitions; /* that have one entity */
+    uint64_t long_partition_keys, long_row_keys;
+    struct key_growth_finding growth; /* of the PartitionKeys */
+};
+
+/* by_bytes: the parts that are largest in bytes are kept, else those with the most entities:
+ * cache/scan/survey.h. */
+int table_map_create(bool by_bytes, struct table_map **ret);
+void table_map_destroy(struct table_map *map); /* takes NULL */
+/* 0 or -ENOMEM. */
+int table_map_add(struct table_map *map, const struct run *rows);
+/* No more is added. 0 or -ENOMEM. The facts are the map's. */
+int table_map_finish(struct table_map *map, struct table_facts *ret);
+
+DEFINE_CLEANUP(struct table_map *, table_map_destroy);
+
+#endif

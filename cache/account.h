@@ -11,6 +11,7 @@
 #include "cache/bulk/judge.h"
 #include "cache/bulk/row_stream.h"
 #include "cache/bulk/sync.h"
+#include "cache/bulk/table_map.h"
 #include "cache/change/write_rule.h"
 #include "cache/failure_log.h"
 #include "cache/list/listing.h"

@@ -101,8 +101,8 @@ _tablefuse_source()
 _tablefuse()
 {
     local cur prev words cword verb i operands=0 flags=()
-    local valued='^(-o|-t|--output|--max-delete|--columns|--delimiter|--filter|--select)$'
-    local verbs=(mount unmount drop export import count diff sync tables check version help)
+    local valued='^(-o|-t|--output|--max-delete|--columns|--delimiter|--filter|--select|--depth)$'
+    local verbs=(mount unmount drop export import count map diff sync tables check version help)
     local of_both=(timeout= parallelism= ca_cert= allow_http)
     local of_two=("${of_both[@]}" from.auth= to.auth= from.credentials= to.credentials=)
     local options=("${of_both[@]}" auth= credentials= table=)
@@ -132,6 +132,7 @@ _tablefuse()
                 --format=csv --infer --delimiter --quiet -o)
             ;;
         count) flags=(--filter --quiet -o) ;;
+        map) flags=(--depth --sizes --quiet -o) ;;
         diff) flags=(--json --quiet -o) options=("${of_two[@]}") ;;
         sync)
             flags=(--delete --delete=all --max-delete --dry-run --create --quiet -o)
@@ -149,7 +150,7 @@ _tablefuse()
             _tablefuse_files "$cur"
             return
             ;;
-        -t | --max-delete | --columns | --delimiter) return ;;
+        -t | --max-delete | --columns | --delimiter | --depth) return ;;
     esac
     case $verb:$cur in
         help:* | version:*) ;;

@@ -112,7 +112,7 @@ def test_bash_offers_what_there_is(of_mount):
     assert bash("tablefuse un") == ["unmount"]
     assert bash("tablefuse help co") == ["count"]
     assert sorted(bash("tablefuse mount -o ")) == of_mount
-    for verb in ("export", "import", "count", "tables", "check"):
+    for verb in ("export", "import", "count", "map", "tables", "check"):
         assert sorted(bash(f"tablefuse {verb} -o ")) == sorted(OF_ONE)
     for verb in ("diff", "sync"):
         assert sorted(bash(f"tablefuse {verb} -o ")) == sorted(OF_TWO)

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef FS_MAP_WARNINGS_H
+#define FS_MAP_WARNINGS_H
+/* What the keys of a table tell that the guidance for the service warns of. Pure; one thread. */
+#include "fs/map/drawing.h"
+
+enum map_warning {
+    MAP_WARNING_ONE_PARTITION, /* has at least half of the entities */
+    MAP_WARNING_GROWING_KEYS,  /* times or a counter as PartitionKeys: cache/scan/key_growth.h */
+    MAP_WARNING_SINGLE,        /* at least half of the partitions have one entity */
+    MAP_WARNING_LONG_KEYS,     /* too long for a file's name */
+    MAP_WARNINGS
+};
+
+/* A partition with fewer entities is no burden: it takes as many in a second. */
+#define MAP_WARNING_LARGE 2000
+/* So many partitions of one entity are worth a word. */
+#define MAP_WARNING_MANY 1000
+
+bool map_warning_is_given(const struct table_facts *facts, enum map_warning warning);
+/* Appends one or two sentences, without a line's end; what they show of keys is printable. */
+int map_warning_append(const struct table_facts *facts, enum map_warning warning,
+                       struct buffer *ret);
+/* Those that are given, in lines of at most so many columns, an empty line before each. */
+int map_warnings_append_text(const struct map_drawing *drawing, size_t columns, struct buffer *ret);
+
+#endif

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/* `tablefuse map`: what is in a table, as a picture. */
+#include "fs/base/say.h"
+#include "fs/cli/progress.h"
+#include "fs/cli/verb.h"
+#include "fs/map/text.h"
+#include "fs/output/line_output.h"
+#include "fs/source/opened_account.h"
+
+#include <getopt.h>
+
+#define MAX_DEPTH 1000
+
+struct map_verb {
+    struct opened_account opened;
+    const char *source, *path; /* path "": the table */
+    bool is_quiet, by_bytes;
+    int depth;
+    struct line_output *output;
+    struct table_map *table;
+    struct progress progress;
+    struct progress_counts counts;
+};
+
+static bool is_interrupted(void *context)
+{
+    return opened_account_is_interrupted(&((struct map_verb *)context)->opened);
+}
+
+static int complain_output(const char *what, int error)
+{
+    say("tablefuse: cannot write %s: %s\n", what, strerror(-error));
+    return EXIT_MOUNTING;
+}
+
+static int add_rows(void *context, const struct run *rows)
+{
+    struct map_verb *map = context;
+    int r = table_map_add(map->table, rows);
+    if (r < 0)
+        return r;
+    map->counts.rows += rows->end - rows->begin;
+    map->counts.bytes += map->by_bytes ? page_bytes(rows->page) : 0;
+    map->counts.position = page_position(rows->page, rows->end - 1);
+    progress_show(&map->progress, &map->counts);
+    return 0;
+}
+
+static int read_directory(struct map_verb *map)
+{
+    _cleanup_(place_finish) struct place place = {0};
+    int code = opened_account_find(&map->opened, map->path, &place);
+    if (code != 0)
+        return code;
+    struct directory directory = place_directory(&place);
+    struct caller caller = opened_account_caller(&map->opened);
+    const struct row_choice choice = {.keys_only = !map->by_bytes};
+    progress_init(&map->progress, &clock_system, map->is_quiet);
+    int r = table_map_create(map->by_bytes, &map->table);
+    if (r == 0)
+        r = account_export(map->opened.account, &caller, &directory, &choice, add_rows, map);
+    progress_clear(&map->progress);
+    if (is_interrupted(map))
+        return EXIT_INTERRUPTED;
+    if (r == -ENOMEM)
+        return verb_complain_memory();
+    if (r < 0)
+        return opened_account_complain(&map->opened, &caller.call.failure);
+    if (map->path[0] && map->counts.rows == 0) {
+        say("tablefuse: %s: no entity is in it\n", map->path);
+        return EXIT_NOT_FOUND;
+    }
+    return 0;
+}
+
+/* The text has whole lines. */
+static int write_lines(struct line_output *output, struct bytes text)
+{
+    int r = 0;
+    while (text.size > 0 && r == 0) {
+        struct bytes line = bytes_take_until(&text, '\n');
+        (void)buffer_append(line_output_buffer(output), line);
+        (void)buffer_append_char(line_output_buffer(output), '\n');
+        r = line_output_written(output);
+    }
+    return r < 0 ? r : line_output_finish(output);
+}
+
+static int draw(struct map_verb *map)
+{
+    struct table_facts facts;
+    _cleanup_(buffer_finish) struct buffer title = {.max = POSITION_MAX_BYTES};
+    _cleanup_(buffer_finish) struct buffer text = {.max = MAP_TEXT_MAX_BYTES};
+    if (table_map_finish(map->table, &facts) < 0)
+        return verb_complain_memory();
+    (void)buffer_append_string(&title, mount_source_table(map->opened.source));
+    if (map->path[0])
+        (void)buffer_append_format(&title, "/%s", map->path);
+    const struct map_drawing drawing = {buffer_string(&title), &facts, map->by_bytes, map->depth};
+    if (!drawing.title || map_text_append(&drawing, &text) < 0)
+        return verb_complain_memory();
+    int r = line_output_open(NULL, false, is_interrupted, map, &map->output);
+    if (r == 0)
+        r = write_lines(map->output, buffer_bytes(&text));
+    if (r == -EPIPE)
+        line_output_end_by_sigpipe();
+    if (r == -EINTR)
+        return EXIT_INTERRUPTED;
+    return r < 0 ? complain_output("the output", r) : 0;
+}
+
+enum { QUIET = 1, DEPTH, SIZES };
+
+static int take_option(struct map_verb *map, int option)
+{
+    uint64_t depth;
+    switch (option) {
+    case QUIET:
+        map->is_quiet = true;
+        return 0;
+    case DEPTH:
+        if (!bytes_parse_unsigned(bytes_of(optarg), MAX_DEPTH, &depth) || depth == 0)
+            return verb_refuse(map->opened.verb, "--depth %s: expected a number from 1 to %d",
+                               verb_printable(optarg), MAX_DEPTH);
+        map->depth = (int)depth;
+        return 0;
+    case SIZES:
+        map->by_bytes = true;
+        return 0;
+    default:
+        return opened_account_add_options(&map->opened, optarg);
+    }
+}
+
+static int parse(struct map_verb *map, const struct verb *verb, int argc, char **argv)
+{
+    static const struct option long_options[] = {{.name = "quiet", .val = QUIET},
+                                                 {.name = "depth", .has_arg = 1, .val = DEPTH},
+                                                 {.name = "sizes", .val = SIZES},
+                                                 {0}};
+    for (int option; (option = getopt_long(argc, argv, ":o:", long_options, NULL)) != -1;) {
+        if (option == '?' || option == ':')
+            return verb_refuse_option(verb, option, argv);
+        int code = take_option(map, option);
+        if (code != 0)
+            return code;
+    }
+    return opened_account_take_operands(&map->opened, argc, argv, "DIRECTORY", &map->source,
+                                        &map->path);
+}
+
+static int run_map(const struct verb *verb, int argc, char **argv, store_decorator *decorate)
+{
+    struct map_verb map = {0};
+    opened_account_init(&map.opened, verb);
+    int code = parse(&map, verb, argc, argv);
+    if (code == 0)
+        code = opened_account_open(&map.opened, map.source, true, decorate);
+    if (code == 0)
+        code = read_directory(&map);
+    if (code == 0)
+        code = draw(&map);
+    table_map_destroy(map.table);
+    line_output_close(map.output);
+    opened_account_finish(&map.opened);
+    return code;
+}
+
+const struct verb verb_map = {
+    .name = "map",
+    .usage = "[OPTION...] SOURCE/TABLE [DIRECTORY]",
+    .purpose = "Shows what is in a table, or in a directory in it: a tree of prefixes with bars.",
+    .help = "All keys are read once. What is less than a twentieth of all has no line; name its "
+            "directory to see\n"
+            "it, spelled as in a mount: zlib, N+. Below the tree stands what of the keys makes the "
+            "table slow.\n"
+            "  --depth N          levels of the tree (3)\n"
+            "  --sizes            reads whole entities, and compares bytes of JSON\n"
+            "  --quiet            no progress on standard error\n"
+            "  -o OPTION          as of export\n",
+    .has_help_apart = true,
+    .run = run_map,
+};

@@ -132,7 +132,7 @@ _tablefuse()
                 --format=csv --infer --delimiter --quiet -o)
             ;;
         count) flags=(--filter --quiet -o) ;;
-        map) flags=(--depth --sizes --quiet -o) ;;
+        map) flags=(--depth --json --sizes --quiet -o) ;;
         diff) flags=(--json --quiet -o) options=("${of_two[@]}") ;;
         sync)
             flags=(--delete --delete=all --max-delete --dry-run --create --quiet -o)

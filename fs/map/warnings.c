@@ -70,11 +70,11 @@ static int append_long_keys(const struct table_facts *facts, struct buffer *ret)
 {
     char partitions[PROGRESS_NUMBER_SIZE], rows[PROGRESS_NUMBER_SIZE];
     return buffer_append_format(ret,
-                                "%s partition keys and %s row keys have more than %d bytes. A "
-                                "mount cuts their names.",
+                                "Longer than %d bytes: partition keys %s, row keys %s. A mount "
+                                "cuts their names.",
+                                TABLE_MAP_LONG_KEY_BYTES,
                                 progress_number(facts->long_partition_keys, partitions),
-                                progress_number(facts->long_row_keys, rows),
-                                TABLE_MAP_LONG_KEY_BYTES);
+                                progress_number(facts->long_row_keys, rows));
 }
 
 int map_warning_append(const struct table_facts *facts, enum map_warning warning,

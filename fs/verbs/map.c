@@ -3,6 +3,7 @@
 #include "fs/base/say.h"
 #include "fs/cli/progress.h"
 #include "fs/cli/verb.h"
+#include "fs/map/json.h"
 #include "fs/map/text.h"
 #include "fs/output/line_output.h"
 #include "fs/source/opened_account.h"
@@ -14,7 +15,7 @@
 struct map_verb {
     struct opened_account opened;
     const char *source, *path; /* path "": the table */
-    bool is_quiet, by_bytes;
+    bool is_quiet, by_bytes, is_json;
     int depth;
     struct line_output *output;
     struct table_map *table;
@@ -97,9 +98,12 @@ static int draw(struct map_verb *map)
     if (map->path[0])
         (void)buffer_append_format(&title, "/%s", map->path);
     const struct map_drawing drawing = {buffer_string(&title), &facts, map->by_bytes, map->depth};
-    if (!drawing.title || map_text_append(&drawing, &text) < 0)
+    int r = !drawing.title ? -ENOMEM
+            : map->is_json ? map_json_append(&drawing, &text)
+                           : map_text_append(&drawing, &text);
+    if (r < 0)
         return verb_complain_memory();
-    int r = line_output_open(NULL, false, is_interrupted, map, &map->output);
+    r = line_output_open(NULL, false, is_interrupted, map, &map->output);
     if (r == 0)
         r = write_lines(map->output, buffer_bytes(&text));
     if (r == -EPIPE)
@@ -109,7 +113,7 @@ static int draw(struct map_verb *map)
     return r < 0 ? complain_output("the output", r) : 0;
 }
 
-enum { QUIET = 1, DEPTH, SIZES };
+enum { QUIET = 1, DEPTH, JSON, SIZES };
 
 static int take_option(struct map_verb *map, int option)
 {
@@ -124,6 +128,9 @@ static int take_option(struct map_verb *map, int option)
                                verb_printable(optarg), MAX_DEPTH);
         map->depth = (int)depth;
         return 0;
+    case JSON:
+        map->is_json = true;
+        return 0;
     case SIZES:
         map->by_bytes = true;
         return 0;
@@ -136,6 +143,7 @@ static int parse(struct map_verb *map, const struct verb *verb, int argc, char *
 {
     static const struct option long_options[] = {{.name = "quiet", .val = QUIET},
                                                  {.name = "depth", .has_arg = 1, .val = DEPTH},
+                                                 {.name = "json", .val = JSON},
                                                  {.name = "sizes", .val = SIZES},
                                                  {0}};
     for (int option; (option = getopt_long(argc, argv, ":o:", long_options, NULL)) != -1;) {
@@ -174,7 +182,8 @@ const struct verb verb_map = {
             "directory to see\n"
             "it, spelled as in a mount: zlib, N+. Below the tree stands what of the keys makes the "
             "table slow.\n"
-            "  --depth N          levels of the tree (3)\n"
+            "  --depth N          levels of the tree (3; with --json all)\n"
+            "  --json             JSON in place of the tree, of all but the smallest parts\n"
             "  --sizes            reads whole entities, and compares bytes of JSON\n"
             "  --quiet            no progress on standard error\n"
             "  -o OPTION          as of export\n",

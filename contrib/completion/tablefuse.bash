@@ -101,7 +101,7 @@ _tablefuse_source()
 _tablefuse()
 {
     local cur prev words cword verb i operands=0 flags=()
-    local valued='^(-o|-t|--output|--max-delete|--columns|--delimiter|--filter|--select|--depth)$'
+    local valued='^(-o|-t|--output|--max-delete|--columns|--delimiter|--filter|--select|--depth|--svg)$'
     local verbs=(mount unmount drop export import count map diff sync tables check version help)
     local of_both=(timeout= parallelism= ca_cert= allow_http)
     local of_two=("${of_both[@]}" from.auth= to.auth= from.credentials= to.credentials=)
@@ -132,7 +132,7 @@ _tablefuse()
                 --format=csv --infer --delimiter --quiet -o)
             ;;
         count) flags=(--filter --quiet -o) ;;
-        map) flags=(--depth --json --sizes --quiet -o) ;;
+        map) flags=(--depth --json --svg --sizes --quiet -o) ;;
         diff) flags=(--json --quiet -o) options=("${of_two[@]}") ;;
         sync)
             flags=(--delete --delete=all --max-delete --dry-run --create --quiet -o)
@@ -146,7 +146,7 @@ _tablefuse()
             _tablefuse_mount_options "${options[@]}"
             return
             ;;
-        --output)
+        --output | --svg)
             _tablefuse_files "$cur"
             return
             ;;
@@ -154,7 +154,7 @@ _tablefuse()
     esac
     case $verb:$cur in
         help:* | version:*) ;;
-        export:--output=* | import:--refused=*) _tablefuse_files "${cur#*=}" ;;
+        export:--output=* | map:--svg=* | import:--refused=*) _tablefuse_files "${cur#*=}" ;;
         *:-*) _tablefuse_offer "${flags[@]}" --help ;;
         mount:*)
             [ "$operands" = 0 ] && _tablefuse_source

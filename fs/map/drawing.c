@@ -136,8 +136,7 @@ size_t map_columns(struct bytes text)
     return columns;
 }
 
-/* The size of the longest beginning, in whole characters, of at most so many columns. */
-static size_t beginning(struct bytes text, size_t columns)
+size_t map_beginning(struct bytes text, size_t columns)
 {
     size_t size = 0, used = 0, n;
     for (uint32_t character; (n = utf8_next(bytes_skip(text, size), &character)) > 0; size += n) {
@@ -154,12 +153,12 @@ int map_append_cut(struct bytes text, size_t columns, struct buffer *ret)
     if (all <= columns)
         return buffer_append(ret, text);
     size_t behind = columns / 2, before = columns - MIN(columns, behind + 1);
-    size_t skipped = beginning(text, all - behind);
+    size_t skipped = map_beginning(text, all - behind);
     while (map_columns(bytes_skip(text, skipped)) > behind) { /* half of a wide character is left */
         uint32_t character;
         skipped += utf8_next(bytes_skip(text, skipped), &character);
     }
-    (void)buffer_append(ret, bytes_first(text, beginning(text, before)));
+    (void)buffer_append(ret, bytes_first(text, map_beginning(text, before)));
     (void)buffer_append_string(ret, ELLIPSIS);
     return buffer_append(ret, bytes_skip(text, skipped));
 }

@@ -4,6 +4,7 @@
 #include "fs/cli/progress.h"
 #include "fs/cli/verb.h"
 #include "fs/map/json.h"
+#include "fs/map/svg.h"
 #include "fs/map/text.h"
 #include "fs/output/line_output.h"
 #include "fs/source/opened_account.h"
@@ -17,7 +18,8 @@ struct map_verb {
     const char *source, *path; /* path "": the table */
     bool is_quiet, by_bytes, is_json;
     int depth;
-    struct line_output *output;
+    const char *file; /* of the picture; NULL: none is drawn */
+    struct line_output *output, *picture;
     struct table_map *table;
     struct progress progress;
     struct progress_counts counts;
@@ -28,9 +30,12 @@ static bool is_interrupted(void *context)
     return opened_account_is_interrupted(&((struct map_verb *)context)->opened);
 }
 
-static int complain_output(const char *what, int error)
+static int complain_output(const char *file, int error)
 {
-    say("tablefuse: cannot write %s: %s\n", what, strerror(-error));
+    const char *why = error == -EBUSY     ? "another process writes FILE.partial"
+                      : error == -ENOTSUP ? "it is no regular file"
+                                          : strerror(-error);
+    say("tablefuse: cannot write %s: %s\n", file ? file : "the output", why);
     return EXIT_MOUNTING;
 }
 
@@ -87,33 +92,53 @@ static int write_lines(struct line_output *output, struct bytes text)
     return r < 0 ? r : line_output_finish(output);
 }
 
+typedef int append_drawing(const struct map_drawing *drawing, struct buffer *ret);
+
+/* file NULL: standard output. An exit code. */
+static int write_drawing(struct line_output *output, const char *file,
+                         const struct map_drawing *drawing, append_drawing *append)
+{
+    _cleanup_(buffer_finish) struct buffer text = {.max = MAP_TEXT_MAX_BYTES};
+    if (append(drawing, &text) < 0)
+        return verb_complain_memory();
+    int r = write_lines(output, buffer_bytes(&text));
+    if (r == -EPIPE && !file)
+        line_output_end_by_sigpipe();
+    if (r == -EINTR)
+        return EXIT_INTERRUPTED;
+    return r < 0 ? complain_output(file, r) : 0;
+}
+
 static int draw(struct map_verb *map)
 {
     struct table_facts facts;
     _cleanup_(buffer_finish) struct buffer title = {.max = POSITION_MAX_BYTES};
-    _cleanup_(buffer_finish) struct buffer text = {.max = MAP_TEXT_MAX_BYTES};
     if (table_map_finish(map->table, &facts) < 0)
         return verb_complain_memory();
     (void)buffer_append_string(&title, mount_source_table(map->opened.source));
     if (map->path[0])
         (void)buffer_append_format(&title, "/%s", map->path);
     const struct map_drawing drawing = {buffer_string(&title), &facts, map->by_bytes, map->depth};
-    int r = !drawing.title ? -ENOMEM
-            : map->is_json ? map_json_append(&drawing, &text)
-                           : map_text_append(&drawing, &text);
-    if (r < 0)
+    if (!drawing.title)
         return verb_complain_memory();
-    r = line_output_open(NULL, false, is_interrupted, map, &map->output);
-    if (r == 0)
-        r = write_lines(map->output, buffer_bytes(&text));
-    if (r == -EPIPE)
-        line_output_end_by_sigpipe();
-    if (r == -EINTR)
-        return EXIT_INTERRUPTED;
-    return r < 0 ? complain_output("the output", r) : 0;
+    int code = map->picture ? write_drawing(map->picture, map->file, &drawing, map_svg_append) : 0;
+    return code != 0 ? code
+                     : write_drawing(map->output, NULL, &drawing,
+                                     map->is_json ? map_json_append : map_text_append);
 }
 
-enum { QUIET = 1, DEPTH, JSON, SIZES };
+/* What cannot be written is told before the table is read. */
+static int open_outputs(struct map_verb *map)
+{
+    int r = line_output_open(NULL, false, is_interrupted, map, &map->output);
+    if (r < 0)
+        return complain_output(NULL, r);
+    if (map->file)
+        r = line_output_open(map->file, false, is_interrupted, map, &map->picture);
+    return r < 0 ? complain_output(map->file, r) : 0;
+}
+
+enum { QUIET = 1, DEPTH, JSON, SIZES, SVG };
 
 static int take_option(struct map_verb *map, int option)
 {
@@ -134,6 +159,9 @@ static int take_option(struct map_verb *map, int option)
     case SIZES:
         map->by_bytes = true;
         return 0;
+    case SVG:
+        map->file = optarg;
+        return optarg[0] ? 0 : verb_refuse(map->opened.verb, "--svg needs the name of a file");
     default:
         return opened_account_add_options(&map->opened, optarg);
     }
@@ -145,6 +173,7 @@ static int parse(struct map_verb *map, const struct verb *verb, int argc, char *
                                                  {.name = "depth", .has_arg = 1, .val = DEPTH},
                                                  {.name = "json", .val = JSON},
                                                  {.name = "sizes", .val = SIZES},
+                                                 {.name = "svg", .has_arg = 1, .val = SVG},
                                                  {0}};
     for (int option; (option = getopt_long(argc, argv, ":o:", long_options, NULL)) != -1;) {
         if (option == '?' || option == ':')
@@ -165,11 +194,14 @@ static int run_map(const struct verb *verb, int argc, char **argv, store_decorat
     if (code == 0)
         code = opened_account_open(&map.opened, map.source, true, decorate);
     if (code == 0)
+        code = open_outputs(&map);
+    if (code == 0)
         code = read_directory(&map);
     if (code == 0)
         code = draw(&map);
     table_map_destroy(map.table);
     line_output_close(map.output);
+    line_output_close(map.picture);
     opened_account_finish(&map.opened);
     return code;
 }
@@ -184,6 +216,7 @@ const struct verb verb_map = {
             "table slow.\n"
             "  --depth N          levels of the tree (3; with --json all)\n"
             "  --json             JSON in place of the tree, of all but the smallest parts\n"
+            "  --svg FILE         also draws a picture, in which areas are shares\n"
             "  --sizes            reads whole entities, and compares bytes of JSON\n"
             "  --quiet            no progress on standard error\n"
             "  -o OPTION          as of export\n",

@@ -1,0 +1,393 @@
+"""`tablefuse map`: what is in a table, as a tree with bars, as JSON and as a picture."""
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import xml.etree.ElementTree
+
+import pytest
+
+import samples
+from expected import partition_name, utf16_order
+from harness import BOTH_SERVICES, COMMAND_SEC, FAULTY, MOUNTING, NOT_FOUND, TABLEFUSE, USAGE, environment, run
+from servers import Handler, Server
+
+INTERRUPTED = 130
+SVG = "{http://www.w3.org/2000/svg}"
+MAP_AREA = 960 * 540
+LOCAL = pytest.mark.parametrize("service", ["local"], indirect=True)
+SHAPES = "guid customer package single ten ticks dates skew long small".split()
+# row keys of partitions
+PACKAGES = {"Newtonsoft.Json": 12, "Nexus": 3, "NuGet": 5, "abc": 1, "zlib": 19}
+TREE = """\
+entities  partitions   share
+      40           5  100.0%  ████████████  packages/
+      20           3   50.0%  ██████        ├─ N+/
+      15           2   37.5%  ████▌         │  ├─ Ne+/
+      12           1   30.0%  ███▋          │  │  ├─ Newtonsoft.Json/
+       3           1    7.5%  ▉             │  │  └─ Nexus/
+       5           1   12.5%  █▌            │  └─ NuGet/
+      19           1   47.5%  █████▊        ├─ zlib/
+       1           1    2.5%  ▎             └─ (the rest)
+"""
+
+
+def source(service, table):
+    return f"{service.source or service.endpoint}/{table}"
+
+
+def tablefuse(service, *arguments, faults=None, credentials=None, **options):
+    extra = {"TABLEFUSE_FAULTS": faults} if faults else {}
+    env = environment(**(service.credentials if credentials is None else credentials), **extra)
+    return run(FAULTY if faults else TABLEFUSE, *arguments, env=env, **options)
+
+
+def drawn(service, table, *arguments, **options):
+    return tablefuse(service, "map", "--quiet", *arguments, source(service, table), **options).stdout
+
+
+def refused(service, *arguments, **options):
+    failed = tablefuse(service, *arguments, check=False, **options)
+    return failed.returncode, failed.stderr
+
+
+@pytest.fixture(scope="module")
+def packages(make_table):
+    make_table("packages", [(p, f"{row:02}") for p, rows in PACKAGES.items() for row in range(rows)])
+    return "packages"
+
+
+@pytest.mark.asan("local")
+@pytest.mark.tsan("local")
+@pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True)
+def test_a_tree(service, packages):
+    assert drawn(service, packages) == TREE
+    inside = tablefuse(service, "map", "--depth", "1", source(service, packages), "N+").stdout
+    assert inside == (
+        "entities  partitions   share\n"
+        "      20           3  100.0%  ████████████  packages/N+/\n"
+        "      15           2   75.0%  █████████     ├─ Ne+/\n"
+        "       5           1   25.0%  ███           └─ NuGet/\n"
+    )
+
+
+@pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True)
+def test_json(service, packages):
+    found = json.loads(drawn(service, packages, "--json", "--depth", "1"))
+    assert found == {
+        "table": "packages",
+        "entities": 40,
+        "partitions": 5,
+        "parts": [
+            {"path": "N+", "prefix": "N", "level": 1, "entities": 20, "partitions": 3},
+            {"path": "abc", "partition": "abc", "level": 1, "entities": 1, "partitions": 1},
+            {"path": "zlib", "partition": "zlib", "level": 1, "entities": 19, "partitions": 1},
+        ],
+        "warnings": [],
+    }
+
+
+# --- sizes
+
+
+@LOCAL
+def test_bytes_are_those_of_the_files(mounts, service, packages):
+    mount = mounts(source=service.source)
+    sizes = {p: sum(f.stat().st_size for f in (mount / "packages" / p).iterdir()) for p in PACKAGES}
+    found = json.loads(drawn(service, packages, "--json", "--sizes"))
+    assert found["bytes"] == sum(sizes.values())
+    assert {part["partition"]: part["bytes"] for part in found["parts"] if "partition" in part} == sizes
+    assert drawn(service, packages, "--sizes").startswith("   bytes  entities  partitions   share\n")
+
+
+# --- a model
+
+
+def model(keys, common=None, level=1):
+    """(path or None, key or prefix, is it a partition, level, entities, partitions) of each part. {key: entities}"""
+    shared = os.path.commonprefix([list(key) for key in keys])
+    shared = "".join(shared)
+    children = {}
+    for key in sorted(keys, key=utf16_order):
+        children.setdefault(key[: len(shared) + 1], []).append(key)
+    for prefix, below in children.items():
+        if len(below) == 1:
+            yield (below[0], True, level, keys[below[0]], 1)
+            continue
+        inner = {key: keys[key] for key in below}
+        yield (prefix, False, level, sum(inner.values()), len(inner))
+        yield from model(inner, level=level + 1)
+
+
+def parts(found):
+    return [
+        (part.get("partition", part.get("prefix")), "partition" in part, part["level"], part["entities"], part["partitions"])
+        for part in found["parts"]
+    ]
+
+
+@LOCAL
+@pytest.mark.parametrize("seed", range(4))
+def test_random_tables(service, make_table, seed):
+    """What a directory shows if it has more partitions than its fanout."""
+    chance = random.Random(seed)
+    letters = "ab\u00e9\u65e5\U0001f600." + "-<&\""[seed:]
+    keys = {"".join(chance.choices(letters, k=chance.randrange(9))): chance.randrange(1, 6) for _ in range(700)}
+    make_table(f"random{seed}", [(p, str(row)) for p, rows in keys.items() for row in range(rows)])
+    found = json.loads(drawn(service, f"random{seed}", "--json"))
+    assert parts(found) == list(model(keys))
+    assert (found["entities"], found["partitions"]) == (sum(keys.values()), len(keys))
+
+
+@LOCAL
+def test_a_prefix_is_a_directory_of_a_mount(mounts, service, make_table):
+    chance = random.Random(7)
+    keys = {"".join(chance.choices("abc", k=6)) for _ in range(300)}
+    make_table("many", [(key, "r") for key in keys])
+    mount = mounts("fanout=4", source=service.source)
+    found = json.loads(drawn(service, "many", "--json"))
+    assert [part["path"] for part in found["parts"] if part["level"] == 1] == os.listdir(mount / "many")
+    for part in found["parts"]:
+        below = run("find", mount / "many" / part["path"], "-type", "f").stdout.splitlines()
+        assert len(below) == part["entities"], part
+
+
+# --- the picture
+
+
+def pictured(service, table, tmp_path, *arguments):
+    file = tmp_path / "picture.svg"
+    drawn(service, table, "--svg", file, *arguments)
+    return xml.etree.ElementTree.parse(file).getroot()
+
+
+def boxes(picture):
+    """(area, name, entities, partitions, fill) of each rectangle that has no smaller ones"""
+    (group,) = [group for group in picture.iter(f"{SVG}g") if group.get("id") == "map"]
+    for rect in group:
+        name, counts = rect.find(f"{SVG}title").text.split("\n")
+        entities, partitions = re.fullmatch(r"(?:[\d.]+ \w+, )?([\d,]+) entit\w+, ([\d,]+) partitions?", counts).groups()
+        area = float(rect.get("width")) * float(rect.get("height"))
+        yield area, name, int(entities.replace(",", "")), int(partitions.replace(",", "")), rect.get("fill")
+
+
+def labels(picture):
+    (group,) = [group for group in picture.iter(f"{SVG}g") if group.get("id") == "labels"]
+    return [text.text for text in group]
+
+
+def overlaps(picture):
+    (group,) = [group for group in picture.iter(f"{SVG}g") if group.get("id") == "map"]
+    corners = []
+    for rect in group:
+        x, y, width, height = (float(rect.get(name)) for name in ("x", "y", "width", "height"))
+        assert 8 <= x <= x + width <= 968.02 and 36 <= y <= y + height <= 576.02
+        corners.append((x, y, x + width, y + height))
+    corners.sort()
+    for i, (_, top, right, bottom) in enumerate(corners):
+        for left, other_top, _, other_bottom in corners[i + 1 :]:
+            if left >= right - 0.02:
+                break
+            if min(bottom, other_bottom) - max(top, other_top) > 0.02:
+                return True
+    return False
+
+
+@LOCAL
+@pytest.mark.parametrize("shape", SHAPES)
+def test_areas_are_shares(service, shape, tmp_path):
+    service.fill(shape, shape, "3000")
+    picture = pictured(service, shape, tmp_path)
+    found = list(boxes(picture))
+    assert sum(entities for _, _, entities, _, _ in found) == 3000
+    assert sum(area for area, *_ in found) == pytest.approx(MAP_AREA, rel=0.005)
+    for area, name, entities, *_ in found:
+        assert area == pytest.approx(entities / 3000 * MAP_AREA, rel=0.02, abs=1), name
+    assert not overlaps(picture) and len(found) <= 2500
+    largest = max(found)
+    if largest[0] > MAP_AREA / 50 and len(largest[1]) < 12:
+        assert largest[1] in labels(picture)
+    assert "= " in "".join(picture.itertext())  # the scale
+
+
+@LOCAL
+def test_the_large_ones_are_named(service, packages, tmp_path):
+    picture = pictured(service, packages, tmp_path)
+    assert labels(picture) == ["Newtonsoft.Json", "12", "Nexus", "3", "NuGet", "5", "zlib", "19", "abc"]
+    assert {fill for *_, fill in boxes(picture)} == {"#fff"}
+    assert {fill for *_, fill in boxes(pictured(service, packages, tmp_path, "--depth", "1"))} == {"#fff", "#e4e4e4"}
+    sizes = pictured(service, packages, tmp_path, "--sizes")
+    assert sum(area for area, *_ in boxes(sizes)) == pytest.approx(MAP_AREA, rel=0.005)
+
+
+@LOCAL
+def test_an_empty_table(service, make_table, tmp_path):
+    make_table("nothing")
+    assert drawn(service, "nothing").splitlines()[1:] == ["       0           0    0.0%                nothing/"]
+    assert json.loads(drawn(service, "nothing", "--json"))["parts"] == []
+    assert [(entities, name) for _, name, entities, *_ in boxes(pictured(service, "nothing", tmp_path))] == [(0, "nothing")]
+
+
+# --- hostile keys
+
+HOSTILE = {
+    "\x01\x1b[31m": "#01#1B[31m",
+    "\x9b": "#C2#9B",
+    "<script>&\"'": "<script>&\"'",
+    "a\u202eb\u2066": "a?b?",
+    "\ufffe": "?",
+    "#~0123456789abcdef": "#23~0123456789abcdef",
+    "/": "#2F",
+    ".dot": "#2Edot",
+    "plus+": "plus#2B",
+    "\u2028": "?",
+    "": "#00",
+}
+
+
+@LOCAL
+@pytest.mark.asan
+def test_hostile_keys(service, make_table, tmp_path):
+    """In the tree and in the picture all is printable. In JSON a key is what it is, and a path leads to it."""
+    make_table("hostile", [(key, str(row)) for key in HOSTILE for row in range(10)] + [("k" * 400, "r" * 300)])
+    long_name = partition_name("k" * 400)
+    text = drawn(service, "hostile")
+    for shown in HOSTILE.values():
+        assert f"─ {shown}/\n" in text.replace("\ufffe", "?"), shown
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u2028]", text)
+    assert text.endswith("Longer than 255 bytes: partition keys 1, row keys 1. A mount cuts their names.\n")
+    found = json.loads(drawn(service, "hostile", "--json"))
+    keys = {part["partition"]: part["path"] for part in found["parts"] if "partition" in part}
+    assert set(keys) == {*HOSTILE, "k" * 400} and keys["k" * 400] == long_name
+    for key, path in keys.items():
+        assert path == partition_name(key)
+        if "#~" not in path:
+            done = tablefuse(service, "count", source(service, "hostile"), path)
+            assert done.stdout == "entities 10\npartitions 1\n"
+    names = [name for _, name, *_ in boxes(pictured(service, "hostile", tmp_path))]
+    assert sorted(names) == sorted([*HOSTILE.values(), long_name])
+
+
+@LOCAL
+def test_awkward_keys(service, make_table):
+    make_table("awkward", [(key, "r") for key in samples.KEYS])
+    found = json.loads(drawn(service, "awkward", "--json"))
+    assert {part["partition"] for part in found["parts"] if "partition" in part} == set(samples.KEYS)
+    lines = drawn(service, "awkward").splitlines()
+    assert all(len(line) <= 80 for line in lines)
+
+
+# --- what the guidance warns of
+
+
+@LOCAL
+@pytest.mark.parametrize(
+    "shape, warnings",
+    [
+        ("guid", ["single_entities"]),
+        ("customer", ["growing_keys", "single_entities"]),
+        ("long", ["growing_keys", "single_entities"]),
+        ("small", ["growing_keys"]),
+        ("dates", ["growing_keys", "single_entities"]),
+        ("single", ["one_partition"]),
+        ("skew", ["one_partition"]),
+        ("ten", []),
+        ("ticks", []),
+        ("package", []),
+    ],
+)
+def test_warnings(service, shape, warnings):
+    service.fill(f"warned{shape}", shape, "5000")
+    table = f"warned{shape}"
+    found = json.loads(drawn(service, table, "--json"))["warnings"]
+    assert [warning["warning"] for warning in found] == warnings
+    said = " ".join(drawn(service, table).split("\n\n", 1)[1:]).split()
+    assert said == " ".join(warning["text"] for warning in found).split()
+
+
+# --- requests, failures
+
+
+class Counter(Server):
+    """Between a command and Azurite; `paths` are those of the requests."""
+
+    def __init__(self, service):
+        self.paths = paths = []
+
+        class Between(Handler):
+            def do_GET(self):
+                paths.append(self.path)
+                self.reply(*self.hand_on(service, Host=f"127.0.0.1:{service.port}"))
+
+        super().__init__(Between)
+        self.credentials = self.credentials_for(service)
+
+
+@pytest.mark.parametrize("service", ["azurite"], indirect=True)
+def test_requests(service):
+    service.fill("dates", "dates", "1500")
+    counter = Counter(service)
+
+    def asked(*arguments):
+        counter.paths.clear()
+        url = f"http://{counter.address}/{service.account}/dates"
+        tablefuse(service, *arguments, "--quiet", "-o", "parallelism=1", url, credentials=counter.credentials)
+        return [path for path in counter.paths if "dates" in path]
+
+    try:
+        of_map, of_sizes, of_count = asked("map"), asked("map", "--sizes"), asked("count")
+    finally:
+        counter.stop()
+    assert of_map == of_count and len(of_map) <= 4
+    assert all("select=PartitionKey" in path for path in of_map)
+    assert len(of_sizes) <= 4 and not any("select" in path for path in of_sizes[1:])  # the first asks for the table
+
+
+@pytest.mark.parametrize("faults", ["latency=20", "short=100", "fail=query:/3:503", "empty=3"])
+def test_faults_lose_nothing(account, faults):
+    assert drawn(account, "dates", faults=faults) == drawn(account, "dates")
+
+
+def test_refusals(account, tmp_path):
+    dates = source(account, "dates")
+    for arguments, cause in [
+        ((), "no SOURCE/TABLE to map"),
+        (("--depth", "0", dates), "--depth 0: expected a number from 1 to 1000"),
+        (("--depth", "many", dates), "--depth many: expected a number from 1 to 1000"),
+        (("--svg", "", dates), "--svg needs the name of a file"),
+        (("--depth",), "option --depth needs a value"),
+        (("--tree", dates), "unknown option --tree"),
+        ((dates, ""), None),
+    ]:
+        code, says = refused(account, "map", *arguments)
+        assert code == USAGE and says.startswith("tablefuse: map: ") and (cause is None or cause in says), says
+    assert refused(account, "map", dates, "nope") == (NOT_FOUND, "tablefuse: nope: no entity is in it\n")
+    assert refused(account, "map", source(account, "none"))[0] == NOT_FOUND
+    for file, why in [(tmp_path, "Is a directory"), (tmp_path / "no/file", "No such file or directory")]:
+        code, says = refused(account, "map", "--svg", file, dates)
+        assert (code, says) == (MOUNTING, f"tablefuse: cannot write {file}: {why}\n")
+
+
+def test_outputs_that_fail(account):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([TABLEFUSE, "map", source(account, "dates")], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert (done.returncode, done.stderr) == (MOUNTING, "tablefuse: cannot write the output: No space left on device\n")
+    done = run("bash", "-c", '"$0" map --json "$1" | head -n 1; echo ${PIPESTATUS[0]}', TABLEFUSE, source(account, "dates"))
+    assert done.stdout.splitlines()[-1] in ("0", str(128 + signal.SIGPIPE)) and done.stderr == ""
+
+
+def test_an_interrupt_leaves_the_earlier_picture(account, tmp_path):
+    file = tmp_path / "picture.svg"
+    file.write_text("earlier")
+    env = environment(TABLEFUSE_FAULTS="hang=query:2")
+    process = subprocess.Popen(
+        [FAULTY, "map", "--svg", file, source(account, "dates")], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    while not (tmp_path / "picture.svg.partial").exists():
+        assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=COMMAND_SEC)
+    assert (process.returncode, out, err) == (INTERRUPTED, b"", b"")
+    assert file.read_text() == "earlier"

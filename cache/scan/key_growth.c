@@ -89,7 +89,7 @@ static bool is_time_number(struct bytes digits)
 /* 2024-05-06 or 2024-05, the latter if no digit follows. */
 static bool is_date_with_separators(struct bytes text)
 {
-    if (text.size < 7 || digits_from(text, 0) != 4 || !memchr("-_.", text.data[4], 3) ||
+    if (text.size < 7 || digits_from(text, 0) != 4 || !strchr("-_.", text.data[4]) ||
         digits_from(text, 5) != 2)
         return false;
     bool has_day = text.size >= 10 && text.data[7] == text.data[4] && digits_from(text, 8) == 2;

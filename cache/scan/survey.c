@@ -51,7 +51,9 @@ static void add_counts(struct survey_counts *to, const struct survey_counts *cou
 
 struct survey_counts survey_rest(const struct survey_node *node)
 {
-    struct survey_counts rest = node->is_partition ? (struct survey_counts){0} : node->counts;
+    struct survey_counts rest = node->counts;
+    if (node->is_partition)
+        return (struct survey_counts){0};
     for (const struct survey_node *child = node->children; child; child = child->next) {
         rest.entities -= child->counts.entities;
         rest.partitions -= child->counts.partitions;

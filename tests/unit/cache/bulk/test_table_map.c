@@ -44,11 +44,11 @@ static void test_facts(void **state)
     (void)state;
     char text[300], wide[86 * 3 + 1] = "";
     memset(text, 'k', sizeof(text));
-    for (size_t i = 0; i < 86; i++)
-        memcpy(wide + i * 3, "\xe6\x97\xa5", 3); /* 258 bytes */
-    char emoji[43 * 6];                          /* 43 pairs: 258 bytes of CESU-8, 172 of UTF-8 */
-    for (size_t i = 0; i < 43; i++)
-        memcpy(emoji + i * 6, "\xed\xa0\xbd\xed\xb8\x80", 6);
+    for (size_t i = 0; i < 258; i++)
+        wide[i] = "\xe6\x97\xa5"[i % 3];
+    char emoji[43 * 6]; /* 43 pairs: 258 bytes of CESU-8, 172 of UTF-8 */
+    for (size_t i = 0; i < 258; i++)
+        emoji[i] = "\xed\xa0\xbd\xed\xb8\x80"[i % 6];
     const struct row rows[] = {
         {B(""), B("1"), B("12345")},
         {B("a"), (struct bytes){text, 255}, B("1")},

@@ -7,7 +7,8 @@ enum { MANY = 2 * KEY_GROWTH_MIN_NUMBERS };
 
 typedef void make_key(unsigned i, char *ret, size_t size);
 
-static struct key_growth_finding finding_of(struct key_growth *growth, unsigned count, make_key *make)
+static struct key_growth_finding finding_of(struct key_growth *growth, unsigned count,
+                                            make_key *make)
 {
     char key[128];
     key_growth_init(growth);

@@ -104,8 +104,8 @@ static void test_names_that_are_too_long(void **state)
     char narrow[300], wide[2 * 3 * 60 + 1] = "";
     memset(narrow, 'n', sizeof(narrow));
     narrow[100] = '\0';
-    for (size_t i = 0; i < 60; i++)
-        memcpy(wide + i * 3, "\xe6\x97\xa5", 3);
+    for (size_t i = 0; i < 180; i++)
+        wide[i] = "\xe6\x97\xa5"[i % 3];
     memcpy(wide + 180, "xyz", 4);
     const struct mapped list[] = {{narrow, 2, 0}, {wide, 1, 0}, {0}};
     assert_drawn_of(
@@ -126,7 +126,8 @@ static void test_warnings(void **state)
                      false, &facts);
     facts.largest_key = B("2024-01-01\x1b");
     facts.largest_entities = 9000;
-    facts.growth = (struct key_growth_finding){KEY_GROWTH_TIMES, 2, B("2024-01-01"), B("2024-01-02")};
+    facts.growth =
+        (struct key_growth_finding){KEY_GROWTH_TIMES, 2, B("2024-01-01"), B("2024-01-02")};
     facts.long_partition_keys = 1234;
     assert_drawn((struct map_drawing){.title = "T", .facts = &facts, .depth = 1},
                  "entities  partitions   share\n"

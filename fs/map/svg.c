@@ -12,8 +12,9 @@
 #define MAP_TOP     36.0
 #define MAP_HEIGHT  540.0
 #define MARGIN      8.0
-#define LEAST_SHARE 2000 /* of all: a square of 16 pixels */
-#define LINE_WIDTH  112  /* columns of the warnings */
+#define LEAST_SHARE 2000   /* of all: a square of 16 pixels */
+#define SMALL_SHARE 0.0025 /* of all: the scale where one entity is a large square */
+#define LINE_WIDTH  112    /* columns of the warnings */
 #define LINE_HEIGHT 17.0
 
 #define THIN_LINE " stroke=\"#000\" stroke-width=\"0.5\""
@@ -255,24 +256,26 @@ static int append_note(struct buffer *ret, double x, double y, const char *words
     return buffer_append_format(ret, "<text x=\"%.1f\" y=\"%.1f\">%s</text>\n", x, y, words);
 }
 
-/* A square of a known measure. What it takes of the width. */
+/* A square of a known measure; of a small table, of a known share. What it takes of the width. */
 static double append_scale(struct picture *picture, double top)
 {
     const struct map_drawing *drawing = picture->drawing;
     uint64_t measure = map_measure(drawing, &drawing->facts->all->counts);
     uint64_t value = scale_of((double)measure);
-    double side = sqrt((double)value / (double)MAX(measure, 1) * WIDTH * MAP_HEIGHT);
+    double share = value > 0 ? (double)value / (double)measure : SMALL_SHARE;
+    double side = sqrt(share * WIDTH * MAP_HEIGHT);
     char number[MAX(PROGRESS_NUMBER_SIZE, PROGRESS_BYTES_SIZE)], words[64];
     if (value == 0)
-        return 0;
+        (void)snprintf(words, sizeof(words), "= %.2f%% of all", 100 * SMALL_SHARE);
+    else
+        (void)snprintf(words, sizeof(words), "= %s%s",
+                       drawing->by_bytes ? progress_bytes(value, number)
+                                         : progress_number(value, number),
+                       drawing->by_bytes ? ""
+                       : value == 1      ? " entity"
+                                         : " entities");
     (void)append_box(&picture->notes, (struct box){MARGIN, top, side, side});
     (void)buffer_append_string(&picture->notes, " fill=\"#fff\"" THIN_LINE "/>\n");
-    (void)snprintf(words, sizeof(words), "= %s%s",
-                   drawing->by_bytes ? progress_bytes(value, number)
-                                     : progress_number(value, number),
-                   drawing->by_bytes ? ""
-                   : value == 1      ? " entity"
-                                     : " entities");
     (void)append_note(&picture->notes, MARGIN + side + 6, top + side / 2 + 4, words);
     return 220;
 }
@@ -325,8 +328,7 @@ static int append_picture(struct picture *picture, double height, struct buffer 
     (void)buffer_append_format(
         ret,
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" "
-        "viewBox=\"0 0 %.0f %.0f\" font-family=\"monospace\" font-size=\"13\" "
-        "xml:space=\"preserve\">\n"
+        "viewBox=\"0 0 %.0f %.0f\" font-family=\"monospace\" font-size=\"13\">\n"
         "<defs><pattern id=\"rest\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\">"
         "<rect width=\"6\" height=\"6\" fill=\"#fff\"/>"
         "<path d=\"M0 6L6 0\" stroke=\"#777\" stroke-width=\"0.7\"/></pattern></defs>\n"

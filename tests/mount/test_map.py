@@ -178,6 +178,13 @@ def labels(picture):
     return [text.text for text in group]
 
 
+def scale(picture):
+    """The area of an entity, or of a hundredth of all, as the square below the picture shows it."""
+    (group,) = [group for group in picture.iter(f"{SVG}g") if group.get("id") == "notes"]
+    square, text = group[0], group[1].text
+    return float(square.get("width")) * float(square.get("height")) / float(re.match(r"= ([\d.]+)", text)[1])
+
+
 def overlaps(picture):
     (group,) = [group for group in picture.iter(f"{SVG}g") if group.get("id") == "map"]
     corners = []
@@ -209,7 +216,7 @@ def test_areas_are_shares(service, shape, tmp_path):
     largest = max(found)
     if largest[0] > MAP_AREA / 50 and len(largest[1]) < 12:
         assert largest[1] in labels(picture)
-    assert "= " in "".join(picture.itertext())  # the scale
+    assert scale(picture) == pytest.approx(MAP_AREA / 3000, rel=0.01)
 
 
 @LOCAL
@@ -217,6 +224,7 @@ def test_the_large_ones_are_named(service, packages, tmp_path):
     picture = pictured(service, packages, tmp_path)
     assert labels(picture) == ["Newtonsoft.Json", "12", "Nexus", "3", "NuGet", "5", "zlib", "19", "abc"]
     assert {fill for *_, fill in boxes(picture)} == {"#fff"}
+    assert scale(picture) == pytest.approx(MAP_AREA / 100, rel=0.01)
     assert {fill for *_, fill in boxes(pictured(service, packages, tmp_path, "--depth", "1"))} == {"#fff", "#e4e4e4"}
     sizes = pictured(service, packages, tmp_path, "--sizes")
     assert sum(area for area, *_ in boxes(sizes)) == pytest.approx(MAP_AREA, rel=0.005)

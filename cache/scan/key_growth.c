@@ -142,8 +142,10 @@ static int become_candidate(struct key_growth *growth, struct bytes key,
 
 int key_growth_add(struct key_growth *growth, struct bytes key)
 {
-    struct number number = time_of(key);
-    if (number.kind == KEY_GROWTH_NONE)
+    /* a counter may pass numbers that look like a time */
+    bool is_counting = growth->kind == KEY_GROWTH_COUNTER && growth->votes > 0;
+    struct number number = is_counting ? last_number_of(key) : time_of(key);
+    if (number.kind == KEY_GROWTH_NONE && !is_counting)
         number = last_number_of(key);
     growth->keys++;
     if (number.kind != KEY_GROWTH_NONE && set_around(&growth->scratch, key, &number) < 0)

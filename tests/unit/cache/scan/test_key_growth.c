@@ -50,6 +50,7 @@ MAKE(ticks_down, "%019llu", 3155378975999999999ULL - 638000000000000000ULL - (MA
 MAKE(counter, "customer_%06u", i)
 MAKE(counter_with_end, "factory-07-%u.dat", i)
 MAKE(few_missing, "%08u", i + i / 2)
+MAKE(through_dates, "c%06u", 189000 + i)
 MAKE(nine_of_ten, i % 10 == 3 ? "other%04x" : "customer_%06u", i)
 
 MAKE(two_of_three, i % 3 == 1 ? "other%04xz" : "customer_%06u", i)
@@ -101,6 +102,10 @@ static void test_what_is_found(void **state)
     assert_int_equal(finding.members, MANY);
     assert_bytes(finding.first, B("log-2000-01-01"));
     assert_bytes(finding.last, B("log-2005-12-12"));
+    key_growth_finish(&growth);
+    finding = finding_of(&growth, MANY, through_dates);
+    assert_int_equal(finding.kind, KEY_GROWTH_COUNTER);
+    assert_int_equal(finding.members, MANY);
     key_growth_finish(&growth);
 }
 

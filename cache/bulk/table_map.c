@@ -2,7 +2,7 @@
 #include "cache/bulk/table_map.h"
 #include "client/base/unicode.h"
 
-#define TREE_BYTES ((size_t)16 << 20) /* of some 150,000 prefixes and partitions */
+#define TREE_BYTES ((size_t)12 << 20) /* of some 110,000 prefixes and partitions */
 
 struct table_map {
     struct survey *survey;

@@ -9,10 +9,12 @@
  *
  * Functions that call themselves go down the tree: at most PREFIX_MAX_BYTES levels. */
 #include "cache/scan/survey.h"
+#include "cache/scan/key_model.h"
 #include "client/base/position.h"
 #include "client/base/unicode.h"
 
-#define ALLOCATION_BYTES 16 /* what malloc takes beside a block, about */
+#define ALLOCATION_BYTES 16       /* what malloc takes beside a block, about */
+#define WHOLE_KEY        SIZE_MAX /* in place of the size of a prefix: the last key itself */
 
 struct open_prefix {
     size_t size; /* of what its keys share */
@@ -83,12 +85,18 @@ int survey_create(size_t max_bytes, bool by_bytes, struct survey **ret)
     return 0;
 }
 
-static void free_all(struct survey_node *first)
+static void free_node(struct survey *survey, struct survey_node *node)
+{
+    survey->bytes -= survey_node_bytes(node->name_size);
+    free(node);
+}
+
+static void free_all(struct survey *survey, struct survey_node *first)
 {
     for (struct survey_node *next; first; first = next) {
         next = first->next;
-        free_all(first->children);
-        free(first);
+        free_all(survey, first->children);
+        free_node(survey, first);
     }
 }
 
@@ -97,8 +105,8 @@ void survey_destroy(struct survey *survey)
     if (!survey)
         return;
     for (size_t i = 0; i < survey->open; i++)
-        free_all(survey->prefixes[i].children);
-    free_all(survey->root);
+        free_all(survey, survey->prefixes[i].children);
+    free_all(survey, survey->root);
     buffer_finish(&survey->key);
     free(survey);
 }
@@ -114,12 +122,6 @@ static int create_node(struct survey *survey, struct bytes name, struct survey_n
     survey->bytes += survey_node_bytes(name.size);
     *ret = node;
     return 0;
-}
-
-static void free_node(struct survey *survey, struct survey_node *node)
-{
-    survey->bytes -= survey_node_bytes(node->name_size);
-    free(node);
 }
 
 static uint64_t measure(const struct survey *survey, const struct survey_counts *counts)
@@ -175,13 +177,6 @@ static void keep_within_maximum(struct survey *survey)
         survey->least *= 2;
 }
 
-static void add_child(struct open_prefix *prefix, struct survey_node *child)
-{
-    *prefix->end = child;
-    prefix->end = &child->next;
-    add_counts(&prefix->counts, &child->counts);
-}
-
 /* The first `size` bytes and one character more, which is there and well-formed. */
 static struct bytes beginning(const struct survey *survey, size_t size)
 {
@@ -190,21 +185,37 @@ static struct bytes beginning(const struct survey *survey, size_t size)
     return bytes_first(key, size + cesu8_next(bytes_skip(key, size), &character));
 }
 
+/* Makes what gets no more keys a child of the prefix: the last key, or one of its prefixes. What
+ * measures too little is folded at once. On failure it is freed. */
+static int add_closed(struct survey *survey, struct open_prefix *to, struct open_prefix *closed)
+{
+    bool is_partition = closed->size == WHOLE_KEY;
+    struct bytes name = is_partition ? buffer_bytes(&survey->key) : beginning(survey, to->size);
+    struct survey_node *node = NULL;
+    add_counts(&to->counts, &closed->counts);
+    bool is_kept = measure(survey, &closed->counts) >= survey->least;
+    int r = is_kept ? create_node(survey, name, &node) : 0;
+    if (!node) {
+        free_all(survey, closed->children);
+        return r;
+    }
+    node->is_partition = is_partition;
+    node->counts = closed->counts;
+    node->children = closed->children;
+    *to->end = node;
+    to->end = &node->next;
+    return 0;
+}
+
 /* The last key gets no more entities, nor the prefixes of which the next key shares less. */
 static int close_behind(struct survey *survey, size_t shared)
 {
-    struct survey_node *node;
-    if (create_node(survey, buffer_bytes(&survey->key), &node) < 0)
-        return -ENOMEM;
-    node->is_partition = true;
-    node->counts = survey->of_key;
+    struct open_prefix closed = {.size = WHOLE_KEY, .counts = survey->of_key};
     struct open_prefix *last = &survey->prefixes[survey->open - 1];
     for (; last->size > shared; last--) {
-        add_child(last, node);
-        if (create_node(survey, beginning(survey, MAX(last[-1].size, shared)), &node) < 0)
+        if (add_closed(survey, last, &closed) < 0)
             return -ENOMEM;
-        node->counts = last->counts;
-        node->children = last->children;
+        closed = *last;
         *last = (struct open_prefix){0};
         survey->open--;
     }
@@ -212,7 +223,8 @@ static int close_behind(struct survey *survey, size_t shared)
         open_prefix(survey, shared);
         last++;
     }
-    add_child(last, node);
+    if (add_closed(survey, last, &closed) < 0)
+        return -ENOMEM;
     keep_within_maximum(survey);
     return 0;
 }
@@ -228,10 +240,10 @@ static size_t shared_size(struct bytes a, struct bytes b)
 {
     size_t size = 0, utf8 = 0, n;
     char encoded[UTF8_MAX_BYTES];
-    for (uint32_t character; size < MIN(a.size, b.size); size += n) {
-        n = cesu8_next(bytes_skip(a, size), &character);
-        if (n == 0 || !may_be_shared(character) || n > b.size - size ||
-            memcmp(a.data + size, b.data + size, n) != 0)
+    struct bytes shared = bytes_first(a, key_shared_size(a, b));
+    for (uint32_t character; size < shared.size; size += n) {
+        n = cesu8_next(bytes_skip(shared, size), &character);
+        if (n == 0 || !may_be_shared(character))
             break;
         utf8 += utf8_encode(character, encoded);
         if (utf8 > PREFIX_MAX_BYTES)

@@ -236,8 +236,10 @@ def test_programs_that_open_a_file_each_are_served_by_pages(mounts):
 
 @pytest.mark.parametrize("shape", [shape for shape in SHAPES if shape != "guid"])  # see twenty_thousand_partitions
 def test_each_shape_is_walked_by_pages(mounts, shape):
-    """And its levels by a few requests. On a busy machine there are more guesses, which bring few rows."""
-    walk(mounts(), shape, "find", rows_of(shape), more=LEVEL).check_rows(1.5 * rows_of(shape))
+    """And its levels by a few requests. On a busy machine there are more guesses, which bring few rows: of package, where
+    they bring most, 1.38 times the rows, and now and then more than 1.5 times."""
+    times = 1.8 if shape == "package" else 1.5
+    walk(mounts(), shape, "find", rows_of(shape), more=LEVEL).check_rows(times * rows_of(shape))
 
 
 @pytest.mark.parametrize("shape", ["guid", "package"])  # tables of levels

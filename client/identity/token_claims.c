@@ -5,30 +5,6 @@
 #include "client/text/printable.h"
 #include "client/text/small_json.h"
 
-/* base64url without padding, as base64. False: it is no base64. */
-static bool decode(struct bytes part, struct buffer *ret)
-{
-    _cleanup_(buffer_wipe) struct buffer base64;
-    size_t size;
-    buffer_init(&base64, CREDENTIAL_BEARER_MAX_BYTES + 3);
-    for (size_t i = 0; i < part.size; i++) {
-        char c = part.data[i];
-        if (c == '+' || c == '/' || c == '=')
-            return false;
-        (void)buffer_append_char(&base64, (char)(c == '-' ? '+' : c == '_' ? '/' : c));
-    }
-    while (base64.size % 4 != 0 && base64.error == 0)
-        (void)buffer_append_char(&base64, '=');
-    struct bytes text = buffer_bytes(&base64);
-    if (base64.error < 0 || text.size == 0 || !base64_decoded_size(text, &size))
-        return false;
-    char *room = buffer_reserve(ret, text.size / 4 * 3);
-    if (!room)
-        return false;
-    ret->size += base64_decode(text, (unsigned char *)room);
-    return true;
-}
-
 /* The first of two names that the claims have. */
 static void copy_claim(const cJSON *claims, const char *name, const char *other,
                        char ret[TOKEN_CLAIM_SIZE])
@@ -57,7 +33,7 @@ bool token_claims_read(struct bytes token, struct token_claims *ret)
     buffer_init(&text, CREDENTIAL_BEARER_MAX_BYTES);
     *ret = (struct token_claims){0};
     (void)bytes_take_until(&rest, '.'); /* the header */
-    if (!decode(bytes_take_until(&rest, '.'), &text) ||
+    if (base64url_append_decoded(&text, bytes_take_until(&rest, '.')) < 0 ||
         small_json_parse(buffer_bytes(&text), &claims) < 0 || !cJSON_IsObject(claims))
         return false;
     copy_claim(claims, "oid", NULL, ret->object);

@@ -53,3 +53,42 @@ void base64_clear_unused(char *base64, size_t size)
     if (unused != 0 && base64_decoded_size((struct bytes){base64, size}, &decoded))
         *last = digits[value - unused];
 }
+
+int base64url_append_decoded(struct buffer *ret, struct bytes text)
+{
+    _cleanup_(buffer_wipe) struct buffer base64;
+    size_t size;
+    buffer_init(&base64, text.size + 4); /* and a NUL */
+    for (size_t i = 0; i < text.size; i++) {
+        char c = text.data[i];
+        if (c == '+' || c == '/' || c == '=')
+            return -EINVAL;
+        (void)buffer_append_char(&base64, (char)(c == '-' ? '+' : c == '_' ? '/' : c));
+    }
+    while (base64.size % 4 != 0 && base64.error == 0)
+        (void)buffer_append_char(&base64, '=');
+    if (base64.error < 0)
+        return base64.error;
+    if (!base64_decoded_size(buffer_bytes(&base64), &size))
+        return -EINVAL;
+    char *room = buffer_reserve(ret, base64.size / 4 * 3);
+    if (!room)
+        return ret->error;
+    ret->size += base64_decode(buffer_bytes(&base64), (unsigned char *)room);
+    return 0;
+}
+
+int base64url_append(struct buffer *ret, struct bytes input)
+{
+    char *text = buffer_reserve(ret, (input.size + 2) / 3 * 4 + 1); /* and a NUL */
+    if (!text)
+        return ret->error;
+    int size =
+        EVP_EncodeBlock((unsigned char *)text, (const unsigned char *)input.data, (int)input.size);
+    while (size > 0 && text[size - 1] == '=')
+        size--;
+    for (int i = 0; i < size; i++)
+        text[i] = (char)(text[i] == '+' ? '-' : text[i] == '/' ? '_' : text[i]);
+    ret->size += (size_t)size;
+    return 0;
+}

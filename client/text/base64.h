@@ -17,4 +17,10 @@ size_t base64_decode(struct bytes base64, unsigned char *ret);
 /* Sets the unused bits of the last digit to 0: "AB==" becomes "AA==". Other text is not changed. */
 void base64_clear_unused(char *base64, size_t size);
 
+/* The URL alphabet, with - and _, without padding. Appends what `text` decodes to. 0; -EINVAL: it
+ * is not base64url; or the buffer's error. The working copy is overwritten, as that of a secret. */
+int base64url_append_decoded(struct buffer *ret, struct bytes text);
+/* The same alphabet: appends the text of `input`, which has at most INT_MAX / 2 bytes. */
+int base64url_append(struct buffer *ret, struct bytes input);
+
 #endif

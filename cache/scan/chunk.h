@@ -44,6 +44,7 @@ struct chunk {
     struct buffer first, last, page_first; /* positions; `page_first` and `last` of its last page */
     size_t rows, page_rows;                /* of all pages; of its last page */
     double pages_left;                     /* estimated, behind the cursor */
+    double worth;        /* of scan_split: of a question for what is behind the cursor */
     double taken_before; /* pages taken from the scan when the first waiting page arrived */
 };
 

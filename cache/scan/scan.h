@@ -41,6 +41,11 @@ int scan_filtered_create(struct range range, const struct scan_limits *limits, s
 /* The distinct partition keys of a range between partition borders. After each page, the next query
  * begins behind the page's last partition. */
 int scan_partitions_create(struct range range, const struct scan_limits *limits, struct scan **ret);
+/* Where the range is to be cut into `parts` parts with about as many rows each: the begin of each
+ * but the first. Of at most 16 queries a part, each of few rows; none for one part. All requests
+ * come before the first item. With fewer rows than parts, the last ones begin at the range's end.
+ */
+int scan_split_create(struct range range, size_t parts, struct scan **ret);
 
 /* Are partitions huge? Then a scan of partitions uses only one key of each page, so it requests
  * only SCAN_HUGE_TOP rows. True for a full page (`top` rows) of one partition. A page with fewer
@@ -62,11 +67,11 @@ struct scan_request { /* its views are valid until scan_add_answer or scan_give_
     bool is_speculative; /* a guess, which may find no row; not sent when the service is slow */
 };
 
-enum scan_kind { SCAN_ROWS, SCAN_PREFIX, SCAN_PARTITION };
+enum scan_kind { SCAN_ROWS, SCAN_PREFIX, SCAN_PARTITION, SCAN_BORDER };
 
 struct scan_item {
     enum scan_kind kind;
-    struct bytes key; /* the prefix or PartitionKey; valid until the next take */
+    struct bytes key; /* the prefix, PartitionKey or position; valid until the next take */
     struct run rows;  /* SCAN_ROWS; the caller finishes it */
     double pages;     /* by how much taking it reduces scan_waiting; SCAN_ROWS: 1 */
 };

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CACHE_SCAN_EQUAL_PARTS_H
+#define CACHE_SCAN_EQUAL_PARTS_H
+/* Equal parts: where a range is cut into parts that have about as many rows each, from the rows in
+ * key order, or from some of them and how many follow each. Of many rows only some positions are
+ * kept, evenly, so the memory does not depend on their number. Pure; one thread. */
+#include "client/base/position.h"
+
+struct equal_parts;
+int equal_parts_create(struct range range, size_t parts, struct equal_parts **ret); /* parts > 0 */
+void equal_parts_destroy(struct equal_parts *equal);                                /* takes NULL */
+
+/* `rows` rows are between the position and the next that is added, with the row at the position.
+ * Positions ascend strictly, inside the range. 0 or -ENOMEM. */
+int equal_parts_add(struct equal_parts *equal, struct bytes position, double rows);
+double equal_parts_rows(const struct equal_parts *equal); /* the sum */
+
+/* The begin of the next part, from the second on, `parts` - 1 times: never before the last one. It
+ * is the end of the range for surplus parts, which are empty. Then nothing more is added. A view.
+ */
+struct bytes equal_parts_next(struct equal_parts *equal);
+
+DEFINE_CLEANUP(struct equal_parts *, equal_parts_destroy);
+
+#endif

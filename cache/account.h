@@ -363,6 +363,24 @@ int account_stream_rows(struct account *account, struct caller *caller,
                         const struct directory *directory, const struct row_choice *choice,
                         struct row_stream **ret);
 
+/* Cuts the range of the directory into `parts` parts that have about as many rows each, and gives
+ * them to the sink, in key order: ranges that follow each other without gap or overlap. With fewer
+ * rows than parts, some are empty ranges. A part may have any rows later: what is written between
+ * two borders belongs to it.
+ *
+ * With few requests (scan_split): at most 16 for each part, and 16,384. rows not NULL: all keys are
+ * read and counted instead, and go to `rows`, as of account_export, with its context.
+ *
+ * A sink ends it by an answer other than 0, which is the result. -ENOENT: no such table. */
+#define ACCOUNT_SPLIT_MAX 10000
+struct split_choice {
+    size_t parts;    /* 1 to ACCOUNT_SPLIT_MAX */
+    rows_sink *rows; /* or NULL */
+};
+typedef int part_sink(void *context, struct range part);
+int account_split(struct account *account, struct caller *caller, const struct directory *directory,
+                  const struct split_choice *choice, part_sink *sink, void *context);
+
 /* Begins an import into the table. Sends nothing. import_step calls `refused`, on the thread that
  * calls import_step. The caller destroys ret before the account. 0 or -ENOMEM. */
 int account_import(struct account *account, const char *table, import_refused *refused,

@@ -117,9 +117,9 @@ static int create_scan(struct prefetcher *prefetcher, const struct prefetcher_op
         r = copy(options->select, &prefetcher->select);
     if (r < 0)
         return r;
-    return options->filter
-               ? scan_filtered_create(options->range, &limits, &prefetcher->scan)
-               : read_kind_create_scan(options->kind, options->range, &limits, &prefetcher->scan);
+    return options->filter ? scan_filtered_create(options->range, &limits, &prefetcher->scan)
+                           : read_kind_create_scan(options->kind, options->range, &limits,
+                                                   options->parts, &prefetcher->scan);
 }
 
 int prefetcher_create(const struct prefetcher_source *source,
@@ -200,8 +200,8 @@ static double ahead_locked(const struct prefetcher *prefetcher)
 
 static bool may_run_ahead_locked(const struct prefetcher *prefetcher, bool has_room)
 {
-    bool asks_all =
-        prefetcher->kind == READ_LEVEL || (prefetcher->filter && prefetcher->is_awaited);
+    bool asks_all = prefetcher->kind == READ_LEVEL || prefetcher->kind == READ_BORDERS ||
+                    (prefetcher->filter && prefetcher->is_awaited);
     return has_room && prefetcher->state == RUNS &&
            (asks_all || ahead_locked(prefetcher) < most_ahead_locked(prefetcher));
 }

@@ -62,8 +62,9 @@ struct prefetcher_options {
     struct range range; /* READ_LEVEL: of all keys that start with the prefix range.lo */
     struct stamp since; /* the oldest known answer that may be used instead of a request */
     int fanout;         /* READ_LEVEL: if there are more partitions, it reads their prefixes */
+    size_t parts;       /* READ_BORDERS */
     size_t ahead_bytes; /* a limit below its share; 0: none */
-    bool is_apart;      /* READ_ROWS, READ_KEYS: requests everything, puts nothing into the cache */
+    bool is_apart;      /* not of names: requests everything, puts nothing into the cache */
     /* READ_ROWS, READ_KEYS: as in struct query, copied; select: only if is_apart. With a filter the
      * scan is scan_filtered, and everything is requested. */
     const char *filter, *select;

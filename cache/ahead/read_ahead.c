@@ -362,6 +362,14 @@ int read_ahead_apart(struct read_ahead *read_ahead, struct caller *caller,
     return prefetcher_create(&read_ahead->prefetchers, &options, caller, ret);
 }
 
+int read_ahead_borders(struct read_ahead *read_ahead, struct caller *caller, const char *table,
+                       struct range range, size_t parts, struct prefetcher **ret)
+{
+    struct prefetcher_options options = {
+        .kind = READ_BORDERS, .table = table, .range = range, .parts = parts, .is_apart = true};
+    return prefetcher_create(&read_ahead->prefetchers, &options, caller, ret);
+}
+
 void read_ahead_listed(struct read_ahead *read_ahead, const struct caller *caller,
                        const struct directory *directory, struct stamp began)
 {

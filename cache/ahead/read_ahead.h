@@ -92,6 +92,11 @@ struct read_ahead_apart {
 int read_ahead_apart(struct read_ahead *read_ahead, struct caller *caller,
                      const struct read_ahead_apart *apart, struct prefetcher **ret);
 
+/* A prefetcher of the borders between `parts` parts of the range: SCAN_BORDER. Nothing of it goes
+ * into the range cache either. */
+int read_ahead_borders(struct read_ahead *read_ahead, struct caller *caller, const char *table,
+                       struct range range, size_t parts, struct prefetcher **ret);
+
 /* The caller's process reads a listing of the directory; `began`: as in freshness_listed. Marks
  * what the process has passed as the first to be evicted, and lets its traversal run ahead. */
 void read_ahead_listed(struct read_ahead *read_ahead, const struct caller *caller,

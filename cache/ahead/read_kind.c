@@ -2,7 +2,7 @@
 #include "cache/ahead/read_kind.h"
 
 int read_kind_create_scan(enum read_kind kind, struct range range, const struct scan_limits *limits,
-                          struct scan **ret)
+                          size_t parts, struct scan **ret)
 {
     struct scan_limits used = {.page_rows = limits->page_rows, .keys_only = kind != READ_ROWS};
     switch (kind) {
@@ -12,6 +12,8 @@ int read_kind_create_scan(enum read_kind kind, struct range range, const struct 
     case READ_LEVEL:
         used.fanout = limits->fanout;
         return scan_level_create(range.lo, &used, ret);
+    case READ_BORDERS:
+        return scan_split_create(range, parts, ret);
     case READ_ROWS:
     case READ_KEYS:
         break;

@@ -31,7 +31,8 @@ static int answer_rows(struct overlay *overlay, struct fetcher *fetcher, struct 
 int scan_answer(struct overlay *overlay, struct fetcher *fetcher, struct caller *caller,
                 const struct scan_question *question, struct answer *ret, struct seen *ret_seen)
 {
-    bool is_of_rows = question->kind == READ_ROWS || question->kind == READ_KEYS;
+    bool is_of_rows = question->kind == READ_ROWS || question->kind == READ_KEYS ||
+                      question->kind == READ_BORDERS;
     if (is_of_rows && !question->request->is_of_names)
         return answer_rows(overlay, fetcher, caller, question, ret, ret_seen);
     struct question known = known_of(question, true);

@@ -26,7 +26,7 @@ struct verb { /* static text; the lines of `help` end in a newline, the others h
 };
 
 extern const struct verb verb_mount, verb_unmount, verb_drop, verb_check, verb_count, verb_diff,
-    verb_export, verb_import, verb_map, verb_sync, verb_tables;
+    verb_export, verb_import, verb_join, verb_map, verb_split, verb_sync, verb_tables;
 
 /* `mount` as mount(8) and mount.fuse3 call it: PROGRAM SOURCE DIR [-fnsv] [-t TYPE] [-o OPTIONS].
  * An exit code. */

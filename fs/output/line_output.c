@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/file.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,6 +21,7 @@ struct line_output {
     char *file, *partial; /* NULL: standard output */
     int fd;
     bool may_block; /* it is no regular file */
+    bool is_apart;  /* `partial` goes with it */
     line_output_cancelled *is_cancelled;
     void *context;
     struct buffer lines, last;
@@ -29,6 +31,8 @@ void line_output_close(struct line_output *output)
 {
     if (!output)
         return;
+    if (output->is_apart && output->fd >= 0)
+        (void)unlink(output->partial);
     if (output->file && output->fd >= 0)
         (void)close(output->fd);
     buffer_finish(&output->lines);
@@ -107,11 +111,31 @@ static int open_partial(struct line_output *output, const char *file, bool goes_
     return ftruncate(output->fd, 0) < 0 ? -errno : 0;
 }
 
-int line_output_open(const char *file, bool goes_on, line_output_cancelled *is_cancelled,
-                     void *context, struct line_output **ret)
+static int open_apart(struct line_output *output, const char *file)
 {
-    _cleanup_(line_output_closep) struct line_output *output = calloc(1, sizeof(*output));
-    struct stat status;
+    uint64_t random;
+    char host[64] = "";
+    (void)gethostname(host, sizeof(host) - 1);
+    for (char *c = host; *c; c++)
+        *c = *c == '/' ? '-' : *c;
+    if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random))
+        return -EIO;
+    output->file = strdup(file);
+    if (!output->file || asprintf(&output->partial, "%s.%s.%ld.%016llx.tmp", file, host,
+                                  (long)getpid(), (unsigned long long)random) < 0) {
+        output->partial = NULL;
+        return -ENOMEM;
+    }
+    output->fd = open(output->partial, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+    if (output->fd < 0)
+        return -errno;
+    output->is_apart = true;
+    return 0;
+}
+
+static int create(line_output_cancelled *is_cancelled, void *context, struct line_output **ret)
+{
+    struct line_output *output = calloc(1, sizeof(*output));
     if (!output)
         return -ENOMEM;
     output->fd = STDOUT_FILENO;
@@ -119,7 +143,41 @@ int line_output_open(const char *file, bool goes_on, line_output_cancelled *is_c
     output->context = context;
     buffer_init(&output->lines, FLUSH_BYTES + LINE_MAX_BYTES);
     buffer_init(&output->last, LINE_MAX_BYTES);
-    int r = file ? open_partial(output, file, goes_on) : 0;
+    *ret = output;
+    return 0;
+}
+
+int line_output_open_apart(const char *file, line_output_cancelled *is_cancelled, void *context,
+                           struct line_output **ret)
+{
+    _cleanup_(line_output_closep) struct line_output *output = NULL;
+    int r = create(is_cancelled, context, &output);
+    if (r == 0)
+        r = open_apart(output, file);
+    if (r == 0)
+        *ret = TAKE_PTR(output);
+    return r;
+}
+
+int line_output_rename(struct line_output *output, const char *behind)
+{
+    char *file;
+    if (asprintf(&file, "%s%s", output->file, behind) < 0)
+        return -ENOMEM;
+    free(output->file);
+    output->file = file;
+    return 0;
+}
+
+int line_output_open(const char *file, bool goes_on, line_output_cancelled *is_cancelled,
+                     void *context, struct line_output **ret)
+{
+    _cleanup_(line_output_closep) struct line_output *output = NULL;
+    struct stat status;
+    int r = create(is_cancelled, context, &output);
+    if (r < 0)
+        return r;
+    r = file ? open_partial(output, file, goes_on) : 0;
     if (r < 0)
         return r;
     output->may_block = fstat(output->fd, &status) < 0 || !S_ISREG(status.st_mode);
@@ -213,6 +271,7 @@ int line_output_finish(struct line_output *output)
         return r;
     if (fsync(output->fd) < 0 || rename(output->partial, output->file) < 0)
         return -errno;
+    output->is_apart = false;
     return sync_directory_of(output->file);
 }
 

@@ -14,9 +14,10 @@
 
 static const struct verb verb_help, verb_version;
 
-static const struct verb *const verbs[] = {
-    &verb_mount, &verb_unmount, &verb_drop,   &verb_export, &verb_import,  &verb_count, &verb_map,
-    &verb_diff,  &verb_sync,    &verb_tables, &verb_check,  &verb_version, &verb_help};
+static const struct verb *const verbs[] = {&verb_mount,  &verb_unmount, &verb_drop, &verb_export,
+                                           &verb_import, &verb_count,   &verb_map,  &verb_diff,
+                                           &verb_sync,   &verb_split,   &verb_join, &verb_tables,
+                                           &verb_check,  &verb_version, &verb_help};
 
 /* `umount` is accepted, because the system's own command has this name. */
 static const struct verb *find_verb(const char *name)

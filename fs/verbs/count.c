@@ -2,6 +2,7 @@
 /* `tablefuse count` and `tablefuse tables`: what is in an account, in a few lines. */
 #include "fs/base/say.h"
 #include "fs/cli/choice_options.h"
+#include "fs/cli/part_option.h"
 #include "fs/cli/progress.h"
 #include "fs/cli/verb.h"
 #include "fs/source/opened_account.h"
@@ -13,6 +14,7 @@ struct count {
     struct opened_account opened;
     const char *source, *path; /* path "": the table */
     struct filter *filter;     /* NULL: all entities */
+    struct part_option part;
     bool is_quiet;
     struct progress progress;
     struct progress_counts counts; /* bytes: of keys and ETags */
@@ -69,10 +71,14 @@ static int count_directory(struct count *count)
     if (code != 0)
         return code;
     struct directory directory = place_directory(&place);
+    if (count->part.is_given)
+        directory.range = part_range(&count->part.part);
     struct caller caller = opened_account_caller(&count->opened);
     progress_init(&count->progress, &clock_system, count->is_quiet);
     const struct row_choice choice = {.keys_only = true, .filter = count->filter};
-    int r = account_export(count->opened.account, &caller, &directory, &choice, count_rows, count);
+    int r = 0;
+    if (!range_is_empty(directory.range))
+        r = account_export(count->opened.account, &caller, &directory, &choice, count_rows, count);
     return print_counts(count, r, &caller.call.failure);
 }
 
@@ -83,6 +89,7 @@ static int parse(struct opened_account *opened, const struct verb *verb, int arg
     static const struct option none[] = {{0}},
                                of_count[] = {{.name = "quiet", .val = 'q'},
                                              {.name = "filter", .has_arg = 1, .val = 'f'},
+                                             {.name = "part", .has_arg = 1, .val = 'p'},
                                              {0}};
     const struct option *long_options = count ? of_count : none;
     for (int option; (option = getopt_long(argc, argv, ":o:", long_options, NULL)) != -1;) {
@@ -93,7 +100,8 @@ static int parse(struct opened_account *opened, const struct verb *verb, int arg
         int code = option == 'o' ? opened_account_add_options(opened, optarg)
                    : option == 'f' && count
                        ? choice_options_take_filter(&count->filter, verb, optarg)
-                       : 0;
+                   : option == 'p' && count ? part_option_take(&count->part, verb, optarg)
+                                            : 0;
         if (code != 0)
             return code;
     }
@@ -108,16 +116,28 @@ static int parse_count(struct count *count, const struct verb *verb, int argc, c
                                                     &count->source, &count->path);
 }
 
+static int check_part(const struct count *count)
+{
+    if (count->part.is_given && count->path[0])
+        return verb_refuse(count->opened.verb, "--part: leave DIRECTORY out: the token has it");
+    return part_option_check(&count->part, count->opened.verb,
+                             mount_source_table(count->opened.source));
+}
+
 static int run_count(const struct verb *verb, int argc, char **argv, store_decorator *decorate)
 {
     struct count count = {0};
     opened_account_init(&count.opened, verb);
     buffer_init(&count.partition_key, POSITION_MAX_BYTES);
+    part_option_init(&count.part);
     int code = parse_count(&count, verb, argc, argv);
     if (code == 0)
         code = opened_account_open(&count.opened, count.source, true, decorate);
     if (code == 0)
+        code = check_part(&count);
+    if (code == 0)
         code = count_directory(&count);
+    part_option_finish(&count.part);
     filter_destroy(count.filter);
     buffer_finish(&count.partition_key);
     opened_account_finish(&count.opened);
@@ -164,6 +184,7 @@ const struct verb verb_count = {
     .purpose = "Prints how many entities and partitions a table has, or a directory in it.",
     .help = "DIRECTORY is spelled as in a mount: zlib, zlib/1.+.\n"
             "  --filter EXPR      entities that match, as of export\n"
+            "  --part PART        of a token of split, as of export\n"
             "  --quiet            no progress on standard error\n"
             "  -o OPTION          as of export\n",
     .has_help_apart = true,

@@ -3,17 +3,23 @@
 #include "fs/base/say.h"
 #include "fs/cli/choice_options.h"
 #include "fs/cli/csv_options.h"
+#include "fs/cli/part_option.h"
 #include "fs/cli/progress.h"
 #include "fs/cli/verb.h"
 #include "fs/output/csv_output.h"
 #include "fs/source/opened_account.h"
 
 #include <getopt.h>
+#include <limits.h>
+#include <sys/stat.h>
 
 struct export
 {
     struct opened_account opened;
     const char *source, *path, *file; /* path "": the table; file NULL: standard output */
+    struct part_option part;
+    struct buffer result; /* of a part in a directory: the name of its file; else empty */
+    bool skips_done;
     bool keys_only, has_etag, has_timestamp, selects_timestamp, resumes, is_quiet;
     struct filter *filter; /* NULL: all entities */
     const char *select;    /* NULL: all properties */
@@ -143,7 +149,7 @@ static void report_counts(const struct export *export)
 
 static void report_partial(const struct export *export)
 {
-    if (export->file)
+    if (export->file && export->result.size == 0)
         say(export->csv ? "tablefuse: %s.partial is not whole -- remove it, or export again\n"
                         : "tablefuse: what was written is in %s.partial -- --resume goes on\n",
             export->file);
@@ -220,6 +226,8 @@ static int finish(struct export *export, int r, const struct failure *failure)
                     line_output_last(export->output).size == 0;
     if (r == 0 && !is_empty && export->csv)
         export->output_error = r = csv_output_finish(export->csv, is_interrupted, export);
+    if (r == 0 && export->result.size > 0 && export->left_out > 0)
+        r = line_output_rename(export->output, PART_INCOMPLETE);
     if (r == 0 && !is_empty)
         export->output_error = r = line_output_finish(export->output);
     else if (r < 0 && export->output_error == 0) /* what was read before the failure is written */
@@ -257,8 +265,12 @@ static int write_table(struct export *export)
     if (code != 0)
         return code;
     struct directory directory = place_directory(&place);
-    int r =
-        line_output_open(export->file, export->resumes, is_interrupted, export, &export->output);
+    if (export->part.is_given)
+        directory.range = part_range(&export->part.part);
+    int r = export->result.size > 0
+                ? line_output_open_apart(export->file, is_interrupted, export, &export->output)
+                : line_output_open(export->file, export->resumes, is_interrupted, export,
+                                   &export->output);
     if (r < 0)
         return complain_output(export, r);
     if (export->writer)
@@ -288,7 +300,9 @@ enum {
     QUIET,
     FORMAT,
     COLUMNS,
-    DELIMITER
+    DELIMITER,
+    PART,
+    SKIP_DONE
 };
 
 static int take_option(struct export *export, int option)
@@ -316,6 +330,11 @@ static int take_option(struct export *export, int option)
         return 0;
     case QUIET:
         export->is_quiet = true;
+        return 0;
+    case PART:
+        return part_option_take(&export->part, export->opened.verb, optarg);
+    case SKIP_DONE:
+        export->skips_done = true;
         return 0;
     case FORMAT:
         return csv_options_take_format(&export->format, export->opened.verb, optarg);
@@ -356,6 +375,48 @@ static int prepare_csv(struct export *export)
                          : 0;
 }
 
+/* A part in a directory gets a name of its own. */
+static int name_result(struct export *export)
+{
+    const struct part_form form = {.filter = export->filter ? filter_text(export->filter) : NULL,
+                                   .select = export->select,
+                                   .keys_only = export->keys_only,
+                                   .has_etag = export->has_etag,
+                                   .has_timestamp = export->has_timestamp};
+    (void)buffer_append_string(&export->result, export->file);
+    if (part_form_append_name(&form, buffer_bytes(&export->part.token), &export->result) < 0 ||
+        !buffer_string(&export->result))
+        return verb_complain_memory();
+    export->file = buffer_string(&export->result);
+    return 0;
+}
+
+static int prepare_part(struct export *export)
+{
+    const struct verb *verb = export->opened.verb;
+    size_t size = export->file ? strlen(export->file) : 0;
+    bool is_directory = size > 0 && export->file[size - 1] == '/';
+    if (export->skips_done && !(export->part.is_given && is_directory))
+        return verb_refuse(verb, "--skip-done needs --part and --output DIRECTORY/");
+    if (!export->part.is_given)
+        return 0;
+    if (export->path[0])
+        return verb_refuse(verb, "--part: leave DIRECTORY out: the token has it");
+    if (export->resumes || export->format.is_csv) {
+        say("tablefuse: export: --part goes with no %s: a part is written anew as a whole, as "
+            "JSON\n",
+            export->resumes ? "--resume" : "--format=csv");
+        return EXIT_CONFIGURATION;
+    }
+    return is_directory ? name_result(export) : 0;
+}
+
+static bool is_done(const struct export *export)
+{
+    struct stat status;
+    return export->skips_done && stat(export->file, &status) == 0 && S_ISREG(status.st_mode);
+}
+
 static int parse(struct export *export, const struct verb *verb, int argc, char **argv)
 {
     static const struct option long_options[] = {
@@ -370,6 +431,8 @@ static int parse(struct export *export, const struct verb *verb, int argc, char 
         {.name = "format", .has_arg = 1, .val = FORMAT},
         {.name = "columns", .has_arg = 1, .val = COLUMNS},
         {.name = "delimiter", .has_arg = 1, .val = DELIMITER},
+        {.name = "part", .has_arg = 1, .val = PART},
+        {.name = "skip-done", .val = SKIP_DONE},
         {0}};
     for (int option; (option = getopt_long(argc, argv, ":o:", long_options, NULL)) != -1;) {
         if (option == '?' || option == ':')
@@ -388,24 +451,32 @@ static int parse(struct export *export, const struct verb *verb, int argc, char 
         return verb_refuse(verb, "--select: Timestamp is no property that it writes -- give "
                                  "--timestamp");
     int code = prepare_csv(export);
-    return code != 0 ? code
-                     : opened_account_take_operands(&export->opened, argc, argv, "DIRECTORY",
-                                                    &export->source, &export->path);
+    if (code == 0)
+        code = opened_account_take_operands(&export->opened, argc, argv, "DIRECTORY",
+                                            &export->source, &export->path);
+    return code != 0 ? code : prepare_part(export);
 }
 
 static int run_export(const struct verb *verb, int argc, char **argv, store_decorator *decorate)
 {
     struct export export = {0};
     opened_account_init(&export.opened, verb);
+    part_option_init(&export.part);
+    buffer_init(&export.result, PATH_MAX);
     int code = parse(&export, verb, argc, argv);
-    if (code == 0)
+    if (code == 0 && !is_done(&export)) {
         code = opened_account_open(&export.opened, export.source, true, decorate);
-    if (code == 0)
-        code = write_table(&export);
+        if (code == 0)
+            code = part_option_check(&export.part, verb, mount_source_table(export.opened.source));
+        if (code == 0)
+            code = write_table(&export);
+    }
+    part_option_finish(&export.part);
     filter_destroy(export.filter);
     csv_writer_destroy(export.writer);
     csv_output_destroy(export.csv);
     line_output_close(export.output);
+    buffer_finish(&export.result);
     opened_account_finish(&export.opened);
     return code;
 }
@@ -415,23 +486,27 @@ const struct verb verb_export = {
     .usage = "[OPTION...] SOURCE/TABLE [DIRECTORY]",
     .purpose =
         "Writes the entities of a table, or of a directory in it, as JSON, one on each line.",
-    .help = "Needs no mount. The lines are in key order; DIRECTORY is spelled as in a mount: zlib, "
-            "zlib/1.+.\n"
-            "It is no snapshot: each line is one version of its entity, of different moments.\n"
-            "  --filter EXPR      entities that match: \"Count gt 5 and Name eq 'zlib'\"\n"
-            "  --select A,B       these properties alone; no --keys\n"
-            "  --keys             keys and ETags alone\n"
-            "  --etag, --timestamp  with the entity's odata.etag, its Timestamp\n"
-            "  --output FILE      FILE appears when it is whole; --resume goes on with an "
-            "interrupted one\n"
-            "  --format=csv       with types, as of Storage Explorer; --columns A,B of these "
-            "properties alone,\n"
-            "                     without waiting in a file until all columns are known; "
-            "--delimiter , ; | tab\n"
-            "  --quiet            no progress and no counts on standard error\n"
-            "  -o OPTION          table, auth, credentials, timeout, parallelism, ca_cert, "
-            "allow_http as of "
-            "mount\n",
+    .help =
+        "Needs no mount. The lines are in key order; DIRECTORY is spelled as in a mount: zlib, "
+        "zlib/1.+.\n"
+        "It is no snapshot: each line is one version of its entity, of different moments.\n"
+        "  --filter EXPR      entities that match: \"Count gt 5 and Name eq 'zlib'\"\n"
+        "  --select A,B       these properties alone; no --keys\n"
+        "  --keys             keys and ETags alone\n"
+        "  --etag, --timestamp  with the entity's odata.etag, its Timestamp\n"
+        "  --output FILE      FILE appears when it is whole; --resume goes on with an "
+        "interrupted one\n"
+        "  --part PART        of a token of split, or N/FILE: the Nth line of a file of tokens; "
+        "to DIRECTORY/\n"
+        "                     under a name of its own; --skip-done leaves out what is there\n"
+        "  --format=csv       with types, as of Storage Explorer; --columns A,B of these "
+        "properties alone,\n"
+        "                     without waiting in a file until all columns are known; "
+        "--delimiter , ; | tab\n"
+        "  --quiet            no progress and no counts on standard error\n"
+        "  -o OPTION          table, auth, credentials, timeout, parallelism, ca_cert, "
+        "allow_http as of "
+        "mount\n",
     .codes = {{EXIT_ABANDONED, "an entity was left out: not understood, or CSV cannot hold it"}},
     .has_help_apart = true,
     .run = run_export,

@@ -3,7 +3,7 @@ import re
 
 from harness import TABLEFUSE, run
 
-VERBS = "mount unmount drop export import count map diff sync tables check version help".split()
+VERBS = "mount unmount drop export import count map diff sync split join tables check version help".split()
 
 
 def usage():

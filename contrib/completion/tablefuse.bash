@@ -101,8 +101,8 @@ _tablefuse_source()
 _tablefuse()
 {
     local cur prev words cword verb i operands=0 flags=()
-    local valued='^(-o|-t|--output|--max-delete|--columns|--delimiter|--filter|--select|--depth|--svg)$'
-    local verbs=(mount unmount drop export import count map diff sync tables check version help)
+    local valued='^(-o|-t|--output|--max-delete|--columns|--delimiter|--filter|--select|--depth|--svg|--part|-n)$'
+    local verbs=(mount unmount drop export import count map diff sync split join tables check version help)
     local of_both=(timeout= parallelism= ca_cert= allow_http)
     local of_two=("${of_both[@]}" from.auth= to.auth= from.credentials= to.credentials=)
     local options=("${of_both[@]}" auth= credentials= table=)
@@ -125,13 +125,15 @@ _tablefuse()
         drop) flags=(--yes -t) ;;
         export)
             flags=(--filter --select --keys --etag --timestamp --output --resume --format=csv --columns --delimiter
-                --quiet -o)
+                --part --skip-done --quiet -o)
             ;;
         import)
             flags=(--mode=replace --mode=merge --mode=insert --mode=delete --any-version --create --refused= --dry-run
                 --format=csv --infer --delimiter --quiet -o)
             ;;
-        count) flags=(--filter --quiet -o) ;;
+        count) flags=(--filter --part --quiet -o) ;;
+        split) flags=(-n --exact --quiet -o) ;;
+        join) flags=(--filter --select --keys --etag --timestamp --missing) ;;
         map) flags=(--depth --json --svg --sizes --quiet -o) ;;
         diff) flags=(--json --quiet -o) options=("${of_two[@]}") ;;
         sync)

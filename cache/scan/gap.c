@@ -2,6 +2,7 @@
 #include "cache/scan/gap.h"
 #include "cache/scan/ladder.h"
 #include "cache/scan/partition_map.h"
+#include "client/base/unicode.h"
 
 #include <math.h>
 
@@ -289,4 +290,39 @@ void gap_draw_line(const struct gap_axis *axis, double page_rows, struct gap_lin
     } else if (right > left * UNEVEN && rows > page_rows) {
         ret->cut = 1 - sqrt(page_rows * rows) / rows / 2;
     }
+}
+
+/* The least position behind all keys that start with `prefix` and a character like the last one of
+ * it: the bits of `mask` do not count. Appends nothing if there is none. */
+static int append_behind_like(struct bytes prefix, size_t last, uint32_t character, uint32_t mask,
+                              struct buffer *ret)
+{
+    uint32_t next = (character | mask) + 1;
+    buffer_clear(ret);
+    if (mask == 0)
+        return prefix_append_successor(ret, prefix, BYTES_LITERAL(""));
+    if (character < 0x800 || next > 0xFFFF)
+        return 0;
+    int r = buffer_append(ret, bytes_first(prefix, prefix.size - last));
+    return r < 0 ? r : cesu8_append(ret, UNICODE_IS_SURROGATE(next) ? 0xE000 : next);
+}
+
+int gap_append_rung(const struct gap_axis *axis, struct buffer *ret)
+{
+    static const uint32_t masks[] = {0xFFF, 0x3F, 0}; /* the bytes of CESU-8 */
+    uint32_t character;
+    size_t shared = shared_characters(axis->left.first, axis->left.last), n;
+    size_t size = axis->end.data ? shared_characters(axis->left.last, axis->end) : 0;
+    while (size <= shared && (n = cesu8_next(bytes_skip(axis->left.last, size), &character)) > 0) {
+        size += n;
+        for (size_t i = 0; i < ARRAY_SIZE(masks); i++) {
+            int r =
+                append_behind_like(bytes_first(axis->left.last, size), n, character, masks[i], ret);
+            bool is_inside = !axis->end.data || bytes_compare(buffer_bytes(ret), axis->end) < 0;
+            if (r < 0 || (ret->size > 0 && is_inside))
+                return r;
+        }
+    }
+    buffer_clear(ret);
+    return 0;
 }

@@ -56,6 +56,10 @@ size_t gap_first_of_last(const struct run *run); /* the first row of the page's 
  * it. Of one along partition keys left.rows is negative where rows of one partition alone are. */
 void gap_find_axis(const struct gap_models *models, const struct chunk *chunk,
                    struct gap_axis *ret);
+/* Of an unbounded gap: appends the key behind all that share a beginning with the last key, the
+ * shortest that the gap has an end of. So each answer there tells how far keys go, or bounds them.
+ * Appends nothing if only keys are left that share all that a page's keys share. 0 or -ENOMEM. */
+int gap_append_rung(const struct gap_axis *axis, struct buffer *ret);
 void gap_draw_line(const struct gap_axis *axis, double page_rows, struct gap_line *ret);
 
 #endif

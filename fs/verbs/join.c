@@ -220,13 +220,13 @@ const struct verb verb_join = {
     .name = "join",
     .usage = "[OPTION...] FILE DIRECTORY",
     .purpose = "Writes the results of all parts, in the order of their tokens in FILE.",
-    .help = "The results are those of export --part TOKEN --output DIRECTORY/, with the same "
-            "options. All of them\n"
-            "are looked for before the first byte is written.\n"
-            "  --filter EXPR, --select A,B, --keys, --etag, --timestamp  as of the exports\n"
-            "  --missing          writes the lines of FILE whose result is missing, as 3,9,17, or "
-            "nothing\n",
-    .codes = {{EXIT_NOT_FOUND, "a result is missing"}},
+    .help =
+        "The results are what export has made of each token in DIRECTORY, with the same options. "
+        "All of them\n"
+        "are looked for before the first byte is written.\n"
+        "  --filter EXPR, --select A,B, --keys, --etag, --timestamp  as of the exports\n"
+        "  --missing          writes the lines of FILE whose result is missing, as 3,9,17, or "
+        "nothing\n",
     .has_help_apart = true,
     .run = run_join,
 };

@@ -116,7 +116,7 @@ static int run_split(const struct verb *verb, int argc, char **argv, store_decor
 const struct verb verb_split = {
     .name = "split",
     .usage = "-n N [OPTION...] SOURCE/TABLE [DIRECTORY]",
-    .purpose = "Prints N lines, a token for each part of a table, for --part of export and count.",
+    .purpose = "Prints N lines, a token for each part of a table, as export and count take them.",
     .help =
         "The parts follow each other without gap or overlap, and hold about as many entities "
         "each. A token\n"

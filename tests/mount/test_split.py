@@ -9,7 +9,8 @@ import subprocess
 
 import pytest
 
-from harness import BOTH_SERVICES, COMMAND_SEC, CONFIGURATION, NOT_FOUND, TABLEFUSE, USAGE, LocalAccount, environment, run
+from harness import ABANDONED, BOTH_SERVICES, COMMAND_SEC, CONFIGURATION, NOT_FOUND, TABLEFUSE, USAGE, LocalAccount, environment, run
+from servers import Spoiler
 
 TOKEN = re.compile("[A-Za-z0-9_-]+")
 
@@ -228,6 +229,26 @@ def test_results_are_joined(service, dates, tmp_path):
         part(service, dates, f"{number}/{tokens}", "--output", f"{out}/")
     assert tablefuse(service, "join", str(tokens), str(out)).stdout == export(service, dates)
     assert len(results(out)) == 6
+
+
+def test_a_part_with_a_bad_row_is_incomplete(service, sdk, tmp_path):
+    rows = [{"partitionKey": "p", "rowKey": "good", "N": 1}, {"partitionKey": "p", "rowKey": "bad", "Spoil": '"n":1,"n":2'}]
+    sdk.create_table("spoiledparts", rows)
+    tokens, out = tmp_path / "parts", tmp_path / "out"
+    out.mkdir()
+    server = Spoiler(service)
+    try:
+        endpoint = re.search("TableEndpoint=([^;]*)", server.credentials["AZURE_STORAGE_CONNECTION_STRING"])[1]
+        url, env = f"{endpoint}/spoiledparts", environment(**server.credentials)
+        tokens.write_text(run(TABLEFUSE, "split", "--quiet", "-n", "1", url, env=env).stdout)
+        command = (TABLEFUSE, "export", "--quiet", "--part", f"1/{tokens}", "--output", f"{out}/", url)
+        assert run(*command, check=False, env=env).returncode == ABANDONED
+    finally:
+        server.stop()
+    (name,) = results(out)
+    assert re.fullmatch("part-[0-9a-f]{16}.incomplete", name) and len((out / name).read_text().splitlines()) == 1
+    failed = run(TABLEFUSE, "join", str(tokens), str(out), check=False)
+    assert failed.returncode == NOT_FOUND and "rows were left out of lines 1" in failed.stderr
 
 
 def test_a_file_without_tokens_is_not_joined(service, tmp_path):

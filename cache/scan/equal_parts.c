@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/scan/equal_parts.h"
 
-#define POINTS_A_PART                                                                              \
-    64 /* kept at most; a point has 1/16 of a part at most, if rows are that many */
-#define POINTS_MIN 8192 /* so the parts of a small table are equal */
+/* Kept at most. A point has 1/16 of a part at most, if rows are that many. */
+#define POINTS_A_PART 64
+#define POINTS_MIN    8192 /* so the parts of a small table are equal */
 
 struct point {
     char *position;
@@ -69,19 +69,20 @@ static void thin(struct equal_parts *equal)
 
 int equal_parts_add(struct equal_parts *equal, struct bytes position, double rows)
 {
-    struct point *last = equal->count > 0 ? &equal->points[equal->count - 1] : NULL;
     equal->rows += rows;
-    if (last && last->rows + rows <= equal->least) {
-        last->rows += rows;
+    if (equal->count > 0 && equal->points[equal->count - 1].rows + rows <= equal->least) {
+        equal->points[equal->count - 1].rows += rows;
         return 0;
     }
     if (equal->count == equal->max)
         thin(equal);
-    char *copy = malloc(MAX(position.size, 1));
-    if (!copy)
+    struct point *point = &equal->points[equal->count];
+    *point = (struct point){malloc(position.size + 1), position.size, rows};
+    if (!point->position)
         return -ENOMEM;
-    memcpy(copy, position.data, position.size);
-    equal->points[equal->count++] = (struct point){copy, position.size, rows};
+    if (position.size > 0)
+        memcpy(point->position, position.data, position.size);
+    equal->count++;
     return 0;
 }
 

@@ -11,8 +11,7 @@
 
 struct part_lines {
     FILE *file;
-    char *line;
-    size_t capacity;
+    char line[PART_TOKEN_MAX_BYTES + 1]; /* of a longer line the beginning, which is no token */
 };
 
 void part_option_init(struct part_option *option)
@@ -48,19 +47,20 @@ void part_lines_close(struct part_lines *lines)
         return;
     if (lines->file)
         (void)fclose(lines->file);
-    free(lines->line);
     free(lines);
 }
 
 int part_lines_next(struct part_lines *lines, struct bytes *ret)
 {
-    errno = 0;
-    ssize_t size = getline(&lines->line, &lines->capacity, lines->file);
-    if (size < 0)
-        return ferror(lines->file) ? -EIO : -errno;
-    size -= size > 0 && lines->line[size - 1] == '\n';
-    *ret = (struct bytes){lines->line, (size_t)size};
-    return 1;
+    size_t size = 0;
+    int c;
+    while ((c = getc(lines->file)) != EOF && c != '\n')
+        if (size < sizeof(lines->line))
+            lines->line[size++] = (char)c;
+    *ret = (struct bytes){lines->line, size};
+    if (c == EOF && ferror(lines->file))
+        return -EIO;
+    return c == '\n' || size > 0;
 }
 
 /* Sets the token to the line with this number, from 1 on. */
@@ -68,9 +68,9 @@ static int take_line(struct part_option *option, const struct verb *verb, uint64
                      const char *file)
 {
     _cleanup_(part_lines_closep) struct part_lines *lines = NULL;
-    struct bytes line;
+    struct bytes line = {0};
     int code = part_lines_open(verb, file, &lines);
-    if (code != 0)
+    if (!lines)
         return code;
     for (uint64_t i = 1; i <= number; i++) {
         int r = part_lines_next(lines, &line);
@@ -84,7 +84,7 @@ static int take_line(struct part_option *option, const struct verb *verb, uint64
                 strerror(-r));
         return EXIT_CONFIGURATION;
     }
-    if (buffer_set(&option->token, bytes_first(line, MIN(line.size, PART_TOKEN_MAX_BYTES))) < 0)
+    if (buffer_set(&option->token, line) < 0)
         return verb_complain_memory();
     return 0;
 }

@@ -116,8 +116,8 @@ static int open_apart(struct line_output *output, const char *file)
     uint64_t random;
     char host[64] = "";
     (void)gethostname(host, sizeof(host) - 1);
-    for (char *c = host; *c; c++)
-        *c = *c == '/' ? '-' : *c;
+    for (char *slash; (slash = strchr(host, '/')) != NULL;)
+        *slash = '-';
     if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random))
         return -EIO;
     output->file = strdup(file);

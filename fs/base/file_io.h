@@ -10,5 +10,9 @@ int file_write_all(int file, struct bytes text);
  * O_PATH. 0 or -errno; 0, too, if the directory may not be read, or its file system cannot sync
  * one. */
 int file_sync_directory(int directory);
+/* Does the file begin as a database of SQLite, or as the WAL of one? An account may be in it, so it
+ * is no file to write a result to. Call it before the account is opened: closing a descriptor of a
+ * database releases the locks that SQLite holds on it. */
+bool file_is_database(const char *path);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/cli/verb.h"
 #include "client/base/base.h"
+#include "fs/base/file_io.h"
 #include "fs/base/say.h"
 
 #include <getopt.h>
@@ -44,6 +45,16 @@ int verb_point_to_help(const struct verb *verb)
 int verb_usage_code(const struct verb *verb)
 {
     return verb && verb->usage_code != 0 ? verb->usage_code : EXIT_USAGE;
+}
+
+int verb_check_output(const struct verb *verb, const char *option, const char *file)
+{
+    return file_is_database(file)
+               ? verb_refuse(verb,
+                             "%s %s: it is a database of SQLite, as an account in a file is -- "
+                             "name another file",
+                             option, verb_printable_path(file))
+               : 0;
 }
 
 int verb_refuse_option(const struct verb *verb, int returned, char **argv)

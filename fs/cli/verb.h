@@ -45,6 +45,9 @@ int verb_refuse(const struct verb *verb, const char *cause, ...)
 /* A usage error for what getopt_long has returned: ':' (the option lacks its value) or '?' (there
  * is no such option). The verb's option string begins with ':'. */
 int verb_refuse_option(const struct verb *verb, int returned, char **argv);
+/* Refuses the FILE of an option that is a database, perhaps the account itself: 0, or as
+ * verb_refuse. Call it before the account is opened: file_is_database. */
+int verb_check_output(const struct verb *verb, const char *option, const char *file);
 /* Writes only the second line, because the cause was written already. verb as above. Returns
  * verb_usage_code. */
 int verb_point_to_help(const struct verb *verb);

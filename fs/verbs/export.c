@@ -324,7 +324,7 @@ static int take_option(struct export *export, int option)
         return 0;
     case OUTPUT:
         export->file = optarg;
-        return 0;
+        return verb_check_output(export->opened.verb, "--output", optarg);
     case RESUME:
         export->resumes = true;
         return 0;

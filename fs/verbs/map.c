@@ -161,7 +161,8 @@ static int take_option(struct map_verb *map, int option)
         return 0;
     case SVG:
         map->file = optarg;
-        return optarg[0] ? 0 : verb_refuse(map->opened.verb, "--svg needs the name of a file");
+        return optarg[0] ? verb_check_output(map->opened.verb, "--svg", optarg)
+                         : verb_refuse(map->opened.verb, "--svg needs the name of a file");
     default:
         return opened_account_add_options(&map->opened, optarg);
     }

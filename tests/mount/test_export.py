@@ -312,6 +312,26 @@ def test_outputs_that_fail(account, tmp_path):
 
 
 @pytest.mark.asan
+def test_no_result_replaces_an_account(tmp_path):
+    """`tablefuse export --output my.tablefuse local:my.tablefuse/items`, and the same of a copy and of the account's WAL."""
+    one = LocalAccount(tmp_path / "one.tf")
+    one.fill("items", "ten", 20)
+    (tmp_path / "copy").write_bytes((tmp_path / "one.tf").read_bytes())
+    (tmp_path / "one.tf-wal").write_bytes(bytes.fromhex("377f0682") + bytes(28))
+    for name in ("one.tf", "copy", "one.tf-wal"):
+        before = (tmp_path / name).read_bytes()
+        for command in (["export", "--output"], ["map", "--svg"]):
+            option, file = command[1], tmp_path / name
+            done = run(TABLEFUSE, *command, file, one.source + "/items", check=False)
+            assert (done.returncode, done.stderr) == (
+                USAGE,
+                f"tablefuse: {command[0]}: {option} {file}: it is a database of SQLite, as an account in a file is"
+                f" -- name another file\ntry `tablefuse {command[0]} --help`\n",
+            )
+            assert (tmp_path / name).read_bytes() == before and not (tmp_path / (name + ".partial")).exists()
+
+
+@pytest.mark.asan
 @pytest.mark.tsan
 def test_a_service_that_is_silent_from_the_begin(account):
     """A signal ends the command at its first request, too."""

@@ -91,11 +91,20 @@ static int find_last(struct line_output *output)
     return ftruncate(output->fd, 0) < 0 ? -errno : 0;
 }
 
-static int open_partial(struct line_output *output, const char *file, bool goes_on)
+/* A device or a pipe is not to be replaced by a file. */
+static int check_regular(const char *file)
 {
     struct stat status;
-    if (stat(file, &status) == 0 && !S_ISREG(status.st_mode))
-        return S_ISDIR(status.st_mode) ? -EISDIR : -ENOTSUP;
+    if (stat(file, &status) < 0 || S_ISREG(status.st_mode))
+        return 0;
+    return S_ISDIR(status.st_mode) ? -EISDIR : -ENOTSUP;
+}
+
+static int open_partial(struct line_output *output, const char *file, bool goes_on)
+{
+    int r = check_regular(file);
+    if (r < 0)
+        return r;
     output->file = strdup(file);
     if (!output->file || asprintf(&output->partial, "%s.partial", file) < 0) {
         output->partial = NULL;
@@ -115,6 +124,9 @@ static int open_apart(struct line_output *output, const char *file)
 {
     uint64_t random;
     char host[64] = "";
+    int r = check_regular(file);
+    if (r < 0)
+        return r;
     (void)gethostname(host, sizeof(host) - 1);
     for (char *slash; (slash = strchr(host, '/')) != NULL;)
         *slash = '-';

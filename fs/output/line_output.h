@@ -18,8 +18,9 @@ typedef bool line_output_cancelled(void *context);
  */
 int line_output_open(const char *file, bool goes_on, line_output_cancelled *is_cancelled,
                      void *context, struct line_output **ret);
-/* The same in the place of FILE.partial under a name that no other process uses, beside FILE: two
- * may write one FILE at once, and the later one stays. It is removed if FILE is not finished. */
+/* The same, but in place of FILE.partial a file next to FILE with a name that no other process
+ * uses. So two processes may write one FILE at once, and the later one stays. It is removed if FILE
+ * is not finished. */
 int line_output_open_apart(const char *file, line_output_cancelled *is_cancelled, void *context,
                            struct line_output **ret);
 /* FILE gets this behind its name when it is finished. 0 or -ENOMEM. */

@@ -32,9 +32,7 @@ static bool is_interrupted(void *context)
 
 static int complain_output(const char *file, int error)
 {
-    const char *why = error == -EBUSY     ? "another process writes FILE.partial"
-                      : error == -ENOTSUP ? "it is no regular file"
-                                          : strerror(-error);
+    const char *why = error == -ENOTSUP ? "it is no regular file" : strerror(-error);
     say("tablefuse: cannot write %s: %s\n", file ? file : "the output", why);
     return EXIT_MOUNTING;
 }
@@ -134,7 +132,7 @@ static int open_outputs(struct map_verb *map)
     if (r < 0)
         return complain_output(NULL, r);
     if (map->file)
-        r = line_output_open(map->file, false, is_interrupted, map, &map->picture);
+        r = line_output_open_apart(map->file, is_interrupted, map, &map->picture);
     return r < 0 ? complain_output(map->file, r) : 0;
 }
 

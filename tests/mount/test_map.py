@@ -11,7 +11,7 @@ import pytest
 
 import samples
 from expected import partition_name, utf16_order
-from harness import BOTH_SERVICES, COMMAND_SEC, FAULTY, MOUNTING, NOT_FOUND, TABLEFUSE, USAGE, environment, run
+from harness import BOTH_SERVICES, COMMAND_SEC, FAULTY, MOUNTING, NOT_FOUND, TABLEFUSE, USAGE, environment, run, wait_until
 from servers import Handler, Server
 
 INTERRUPTED = 130
@@ -393,9 +393,8 @@ def test_an_interrupt_leaves_the_earlier_picture(account, tmp_path):
     process = subprocess.Popen(
         [FAULTY, "map", "--svg", file, source(account, "dates")], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
-    while not (tmp_path / "picture.svg.partial").exists():
-        assert process.poll() is None
+    wait_until(lambda: [*tmp_path.glob("picture.svg.*.tmp")])
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=COMMAND_SEC)
     assert (process.returncode, out, err) == (INTERRUPTED, b"", b"")
-    assert file.read_text() == "earlier"
+    assert file.read_text() == "earlier" and [*tmp_path.glob("picture*")] == [file]

@@ -12,6 +12,7 @@
 #include <getopt.h>
 #include <limits.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 struct export
 {
@@ -219,6 +220,16 @@ static int skip_written(struct export *export, struct directory *directory,
     return 0;
 }
 
+/* The part is whole now: what an earlier run left with rows left out is not needed any more. */
+static void remove_incomplete(const struct export *export)
+{
+    char *file;
+    if (asprintf(&file, "%s%s", export->file, PART_INCOMPLETE) < 0)
+        return;
+    (void)unlink(file);
+    free(file);
+}
+
 static int finish(struct export *export, int r, const struct failure *failure)
 {
     bool is_empty = r == 0 && export->path[0] && !export->filter &&
@@ -240,6 +251,8 @@ static int finish(struct export *export, int r, const struct failure *failure)
     }
     count_written(export);
     report_counts(export);
+    if (r == 0 && export->result.size > 0 && export->left_out == 0)
+        remove_incomplete(export);
     if (r == 0)
         return export->left_out > 0 ? EXIT_ABANDONED : 0;
     bool is_output = export->output_error < 0 && !opened_account_is_interrupted(&export->opened);
@@ -383,6 +396,12 @@ static int name_result(struct export *export)
                                    .keys_only = export->keys_only,
                                    .has_etag = export->has_etag,
                                    .has_timestamp = export->has_timestamp};
+    struct stat status;
+    if (stat(export->file, &status) < 0 && (errno == ENOENT || errno == ENOTDIR)) {
+        say("tablefuse: export: --output %s: %s -- create it first: `mkdir -p`\n",
+            verb_printable_path(export->file), strerror(errno));
+        return EXIT_CONFIGURATION; /* an engine need not try again */
+    }
     (void)buffer_append_string(&export->result, export->file);
     if (part_form_append_name(&form, buffer_bytes(&export->part.token), &export->result) < 0 ||
         !buffer_string(&export->result))

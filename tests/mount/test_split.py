@@ -249,6 +249,15 @@ def test_a_part_with_a_bad_row_is_incomplete(service, sdk, tmp_path):
     assert re.fullmatch("part-[0-9a-f]{16}.incomplete", name) and len((out / name).read_text().splitlines()) == 1
     failed = run(TABLEFUSE, "join", str(tokens), str(out), check=False)
     assert failed.returncode == NOT_FOUND and "rows were left out of lines 1" in failed.stderr
+    # the service is well again: the whole result takes the place of the incomplete one
+    whole, env = (*command[:-1], f"{service.endpoint}/spoiledparts"), environment(**service.credentials)
+    assert run(*whole, env=env).returncode == 0 and results(out) == [name.removesuffix(".incomplete")]
+    nowhere = (*whole[:-2], f"{out}/no/", whole[-1])
+    failed = run(*nowhere, check=False, env=env)
+    assert (failed.returncode, failed.stderr) == (
+        CONFIGURATION,
+        f"tablefuse: export: --output {out}/no/: No such file or directory -- create it first: `mkdir -p`\n",
+    )
 
 
 def test_a_file_without_tokens_is_not_joined(service, tmp_path):

@@ -7,6 +7,11 @@
 
 #define MAX_DIGITS 18 /* of a counter */
 
+/* .NET's ticks: from 1965 to 2124, and of DateTime.MaxValue. */
+#define TICKS_FROM UINT64_C(620000000000000000)
+#define TICKS_TO   UINT64_C(670000000000000000)
+#define TICKS_MAX  UINT64_C(3155378975999999999)
+
 struct number { /* of a key: the text between `begin` and `end` */
     enum key_growth_kind kind;
     size_t begin, end;
@@ -61,11 +66,15 @@ static struct bytes part(struct bytes text, size_t begin, size_t size)
     return bytes_first(bytes_skip(text, begin), size);
 }
 
+/* Ticks that run backwards from those of DateTime.MaxValue. */
+static bool is_reversed_ticks(struct bytes digits)
+{
+    return is_between(digits, TICKS_MAX - TICKS_TO, TICKS_MAX - TICKS_FROM);
+}
+
 /* A date without separators, which a time of day may follow; seconds, milliseconds, ticks. */
 static bool is_time_number(struct bytes digits)
 {
-    static const uint64_t ticks_max = 3155378975999999999;
-    static const uint64_t from = 620000000000000000, to = 670000000000000000; /* 1965 to 2124 */
     switch (digits.size) {
     case 10:
         return is_between(digits, 1000000000, 2099999999); /* from 2001 on */
@@ -73,7 +82,7 @@ static bool is_time_number(struct bytes digits)
         return is_between(digits, 1000000000000, 2099999999999);
     case 18:
     case 19:
-        return is_between(digits, from, to) || is_between(digits, ticks_max - to, ticks_max - from);
+        return is_between(digits, TICKS_FROM, TICKS_TO);
     case 6:
     case 8:
     case 12:
@@ -103,9 +112,12 @@ static struct number time_of(struct bytes key)
     while (begin < key.size && !is_digit(key.data[begin]))
         begin++;
     struct bytes rest = bytes_skip(key, begin);
-    bool is_time =
-        is_date_with_separators(rest) || is_time_number(bytes_first(rest, digits_from(rest, 0)));
-    return (struct number){is_time ? KEY_GROWTH_TIMES : KEY_GROWTH_NONE, begin, key.size, 0};
+    struct bytes digits = bytes_first(rest, digits_from(rest, 0));
+    enum key_growth_kind kind = is_date_with_separators(rest) || is_time_number(digits)
+                                    ? KEY_GROWTH_TIMES
+                                : is_reversed_ticks(digits) ? KEY_GROWTH_REVERSED_TIMES
+                                                            : KEY_GROWTH_NONE;
+    return (struct number){kind, begin, key.size, 0};
 }
 
 static struct number last_number_of(struct bytes key)
@@ -140,6 +152,19 @@ static int become_candidate(struct key_growth *growth, struct bytes key,
     return buffer_set(&growth->first, key);
 }
 
+/* Times have no number: the last one that is added is the last. */
+static int add_member(struct key_growth *growth, struct bytes key, uint64_t number)
+{
+    int r = number < growth->least ? buffer_set(&growth->first, key) : 0;
+    if (r == 0 && number >= growth->greatest)
+        r = buffer_set(&growth->last, key);
+    growth->least = MIN(growth->least, number);
+    growth->greatest = MAX(growth->greatest, number);
+    growth->votes++;
+    growth->members++;
+    return r;
+}
+
 int key_growth_add(struct key_growth *growth, struct bytes key)
 {
     /* a counter may pass numbers that look like a time */
@@ -157,11 +182,7 @@ int key_growth_add(struct key_growth *growth, struct bytes key)
     else if (number.kind != KEY_GROWTH_NONE) {
         if (!is_member && become_candidate(growth, key, &number) < 0)
             return -ENOMEM;
-        growth->votes++;
-        growth->members++;
-        growth->least = MIN(growth->least, number.value);
-        growth->greatest = MAX(growth->greatest, number.value);
-        return buffer_set(&growth->last, key);
+        return add_member(growth, key, number.value);
     }
     return 0;
 }

@@ -14,7 +14,7 @@ uint64_t map_measure(const struct map_drawing *drawing, const struct survey_coun
 
 double map_share(const struct map_drawing *drawing, const struct survey_counts *counts)
 {
-    uint64_t all = map_measure(drawing, &drawing->facts->all->counts);
+    uint64_t all = map_measure(drawing, &drawing->root->counts);
     return 100 * (double)map_measure(drawing, counts) / (double)MAX(all, 1);
 }
 
@@ -110,6 +110,16 @@ static int append_name(struct bytes key, enum name_kind kind, struct buffer *ret
         r = buffer_append_char(ret, '?');
     printable_replace_from(ret, begin);
     return r;
+}
+
+int map_append_title(const struct map_drawing *drawing, struct buffer *ret)
+{
+    size_t begin = ret->size;
+    (void)buffer_append_string(ret, drawing->table);
+    if (drawing->directory[0])
+        (void)buffer_append_format(ret, "/%s", drawing->directory);
+    printable_replace_from(ret, begin);
+    return ret->error;
 }
 
 int map_append_name(const struct survey_node *node, struct buffer *ret)

@@ -6,10 +6,12 @@
 #include "cache/account.h"
 
 struct map_drawing {
-    const char *title;               /* TABLE, or TABLE/DIRECTORY */
+    const char *table, *directory;   /* "": the whole table */
     const struct table_facts *facts; /* outlives it */
+    const struct survey_node *root;  /* facts->all; in a partition's directory, the partition */
     bool by_bytes;                   /* parts are compared in bytes, else in entities */
     int depth;                       /* levels below the root that are shown; 0: no limit */
+    size_t columns; /* of a line of text, to which names are cut; 0: they are not */
 };
 
 /* A text that a drawing makes is at most so long: far longer than its parts need. */
@@ -35,6 +37,8 @@ uint64_t map_measure(const struct map_drawing *drawing, const struct survey_coun
 /* As percent of all. */
 double map_share(const struct map_drawing *drawing, const struct survey_counts *counts);
 
+/* Appends TABLE, or TABLE/DIRECTORY, as it may be shown. */
+int map_append_title(const struct map_drawing *drawing, struct buffer *ret);
 /* Appends the name as the tree spells it, as it may be shown: "zlib", "Ne+". 0 or -ENOMEM. */
 int map_append_name(const struct survey_node *node, struct buffer *ret);
 int map_append_key(struct bytes partition_key, struct buffer *ret); /* of a partition */

@@ -95,6 +95,10 @@ static int append_parts(struct json *json, const struct survey_node *node, int l
     return r;
 }
 
+static const char *const growth_kinds[] = {[KEY_GROWTH_TIMES] = "times",
+                                           [KEY_GROWTH_REVERSED_TIMES] = "reversed_times",
+                                           [KEY_GROWTH_COUNTER] = "counter"};
+
 static int append_numbers(const struct table_facts *facts, enum map_warning warning,
                           struct buffer *ret)
 {
@@ -104,9 +108,9 @@ static int append_numbers(const struct table_facts *facts, enum map_warning warn
         (void)append_string(ret, "partition", facts->largest_key);
         return buffer_append_format(ret, ",\"entities\":%" PRIu64, facts->largest_entities);
     case MAP_WARNING_GROWING_KEYS:
-        (void)buffer_append_format(
-            ret, "\"growing_keys\",\"kind\":\"%s\",\"partitions\":%" PRIu64 ",",
-            facts->growth.kind == KEY_GROWTH_TIMES ? "times" : "counter", facts->growth.members);
+        (void)buffer_append_format(ret,
+                                   "\"growing_keys\",\"kind\":\"%s\",\"partitions\":%" PRIu64 ",",
+                                   growth_kinds[facts->growth.kind], facts->growth.members);
         (void)append_string(ret, "first", facts->growth.first);
         (void)buffer_append_char(ret, ',');
         return append_string(ret, "last", facts->growth.last);
@@ -123,17 +127,17 @@ static int append_numbers(const struct table_facts *facts, enum map_warning warn
     return 0;
 }
 
-static int append_warnings(const struct table_facts *facts, struct buffer *ret)
+static int append_warnings(const struct map_drawing *drawing, struct buffer *ret)
 {
     const char *separator = "\n";
     int r = 0;
     for (enum map_warning warning = 0; warning < MAP_WARNINGS && r == 0; warning++) {
         _cleanup_(buffer_finish) struct buffer text = {.max = MAP_TEXT_MAX_BYTES};
-        if (!map_warning_is_given(facts, warning))
+        if (!map_warning_is_given(drawing, warning))
             continue;
-        r = map_warning_append(facts, warning, &text);
+        r = map_warning_append(drawing, warning, &text);
         (void)buffer_append_format(ret, "%s{\"warning\":", separator);
-        (void)append_numbers(facts, warning, ret);
+        (void)append_numbers(drawing->facts, warning, ret);
         (void)buffer_append_char(ret, ',');
         (void)append_text(ret, "text", buffer_bytes(&text));
         (void)buffer_append_char(ret, '}');
@@ -144,18 +148,20 @@ static int append_warnings(const struct table_facts *facts, struct buffer *ret)
 
 int map_json_append(const struct map_drawing *drawing, struct buffer *ret)
 {
-    const struct survey_node *all = drawing->facts->all;
-    uint64_t measure = map_measure(drawing, &all->counts);
+    const struct survey_node *root = drawing->root;
+    uint64_t measure = map_measure(drawing, &root->counts);
     struct json json = {
         .drawing = drawing, .out = ret, .least = MAX((measure + LEAST_SHARE - 1) / LEAST_SHARE, 1)};
     (void)buffer_append_char(ret, '{');
-    (void)append_text(ret, "table", bytes_of(drawing->title));
+    (void)append_text(ret, "table", bytes_of(drawing->table));
     (void)buffer_append_char(ret, ',');
-    (void)append_all_counts(&json, all, 0);
+    (void)append_text(ret, "directory", bytes_of(drawing->directory));
+    (void)buffer_append_char(ret, ',');
+    (void)append_all_counts(&json, root, 0);
     (void)buffer_append_string(ret, ",\"parts\":[");
-    int r = append_parts(&json, all, 1);
+    int r = append_parts(&json, root, 1);
     (void)buffer_append_string(ret, "],\n\"warnings\":[");
     if (r == 0)
-        r = append_warnings(drawing->facts, ret);
+        r = append_warnings(drawing, ret);
     return r < 0 ? r : buffer_append_string(ret, "]}\n");
 }

@@ -3,10 +3,11 @@
 #define FS_MAP_JSON_H
 /* A table's map as one JSON object, with a line for each part. Pure; one thread.
  *
- *   table        TABLE, or TABLE/DIRECTORY
+ *   table        its name
+ *   directory    its path in the table, as it was given; "": the whole table
  *   entities, partitions, and with by_bytes: bytes
  *   rest         the same of what is in no part of the first level
- *   parts        a list, in key order, each behind the prefix that holds it
+ *   parts        a list, in key order, each behind the prefix that holds it. None in a partition
  *     path       its name as the tree spells it
  *     prefix, or partition: the beginning of the keys, or the key
  *     level      1: in no other part; 2: in one, and so on

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/map/svg.h"
 #include "client/base/unicode.h"
-#include "client/text/printable.h"
 #include "fs/cli/progress.h"
 #include "fs/map/treemap.h"
 #include "fs/map/warnings.h"
@@ -125,11 +124,8 @@ static int append_text(struct picture *picture, struct box box, const struct tex
 static int append_name(const struct picture *picture, const struct survey_node *node,
                        struct buffer *ret)
 {
-    if (node == picture->drawing->facts->all) {
-        (void)buffer_append_string(ret, picture->drawing->title);
-        printable_replace_from(ret, 0);
-        return ret->error;
-    }
+    if (node == picture->drawing->root)
+        return map_append_title(picture->drawing, ret);
     return node ? map_append_name(node, ret) : buffer_append_string(ret, "the rest");
 }
 
@@ -260,7 +256,7 @@ static int append_note(struct buffer *ret, double x, double y, const char *words
 static double append_scale(struct picture *picture, double top)
 {
     const struct map_drawing *drawing = picture->drawing;
-    uint64_t measure = map_measure(drawing, &drawing->facts->all->counts);
+    uint64_t measure = map_measure(drawing, &drawing->root->counts);
     uint64_t value = scale_of((double)measure);
     double share = value > 0 ? (double)value / (double)measure : SMALL_SHARE;
     double side = sqrt(share * WIDTH * MAP_HEIGHT);
@@ -300,7 +296,9 @@ static int append_legend(struct picture *picture, double top)
 static int append_warnings(struct picture *picture, double *y)
 {
     _cleanup_(buffer_finish) struct buffer text = {.max = MAP_TEXT_MAX_BYTES};
-    int r = map_warnings_append_text(picture->drawing, LINE_WIDTH, &text);
+    struct map_drawing drawing = *picture->drawing;
+    drawing.columns = LINE_WIDTH;
+    int r = map_warnings_append_text(&drawing, LINE_WIDTH, &text);
     for (struct bytes rest = buffer_bytes(&text); rest.size > 0 && r == 0;) {
         struct bytes line = bytes_take_until(&rest, '\n');
         (void)buffer_append_format(&picture->notes, "<text x=\"%.1f\" y=\"%.1f\">", MARGIN, *y);
@@ -315,12 +313,11 @@ static int append_title(const struct map_drawing *drawing, struct buffer *ret)
 {
     _cleanup_(buffer_finish) struct buffer title = {.max = MAP_TEXT_MAX_BYTES};
     _cleanup_(buffer_finish) struct buffer cut = {.max = MAP_TEXT_MAX_BYTES};
-    (void)buffer_append_string(&title, drawing->title);
-    printable_replace_from(&title, 0);
+    (void)map_append_title(drawing, &title);
     int r = map_append_cut(buffer_bytes(&title), 48, &cut);
     (void)append_xml(buffer_bytes(&cut), ret);
     (void)buffer_append_string(ret, ": ");
-    return r < 0 ? r : append_counts(drawing, &drawing->facts->all->counts, ret);
+    return r < 0 ? r : append_counts(drawing, &drawing->root->counts, ret);
 }
 
 static int append_picture(struct picture *picture, double height, struct buffer *ret)
@@ -351,12 +348,12 @@ static int append_picture(struct picture *picture, double height, struct buffer 
 
 static int draw(struct picture *picture, struct buffer *ret)
 {
-    const struct survey_node *all = picture->drawing->facts->all;
-    const struct map_part whole = {all, all->counts};
+    const struct survey_node *root = picture->drawing->root;
+    const struct map_part whole = {root, root->counts};
     const struct box box = {MARGIN, MAP_TOP, WIDTH, MAP_HEIGHT};
     double y = MAP_TOP + MAP_HEIGHT + 74;
     int r = draw_part(picture, &whole, box, 0);
-    if (r == 0)
+    if (r == 0 && root->counts.entities > 0)
         r = append_legend(picture, MAP_TOP + MAP_HEIGHT + 10);
     if (r == 0)
         r = append_warnings(picture, &y);
@@ -365,7 +362,7 @@ static int draw(struct picture *picture, struct buffer *ret)
 
 int map_svg_append(const struct map_drawing *drawing, struct buffer *ret)
 {
-    uint64_t measure = map_measure(drawing, &drawing->facts->all->counts);
+    uint64_t measure = map_measure(drawing, &drawing->root->counts);
     struct picture picture = {.drawing = drawing,
                               .least = MAX((measure + LEAST_SHARE - 1) / LEAST_SHARE, 1)};
     struct buffer *const parts[] = {&picture.boxes, &picture.borders, &picture.labels,

@@ -2,14 +2,13 @@
 /* A line: its numbers in columns that are as wide as those of the first line, which has the
  * largest; a bar; the branches of the tree and the name. */
 #include "fs/map/text.h"
-#include "client/text/printable.h"
 #include "fs/cli/progress.h"
 #include "fs/map/warnings.h"
 
-#define COLUMNS     80
-#define BAR_COLUMNS 12
-#define LEAST_SHARE 20 /* of all: a twentieth, so a level has at most 20 lines and the rest */
-#define BRANCHES    64 /* levels that are drawn; deeper ones are not indented further */
+#define WORDS_COLUMNS 79 /* of the warnings */
+#define BAR_COLUMNS   12
+#define LEAST_SHARE   20 /* of all: a twentieth, so a level has at most 20 lines and the rest */
+#define BRANCHES      64 /* levels that are drawn; deeper ones are not indented further */
 
 struct tree {
     const struct map_drawing *drawing;
@@ -76,7 +75,9 @@ static int append_line(struct tree *tree, const struct survey_counts *counts, in
     (void)append_bar(tree->out, share);
     (void)buffer_append_string(tree->out, "  ");
     used += append_branches(tree, level);
-    (void)map_append_cut(name, MAX(COLUMNS, used + 9) - used - 1, tree->out);
+    size_t columns = tree->drawing->columns;
+    (void)map_append_cut(name, columns > 0 ? MAX(columns, used + 9) - used - 1 : SIZE_MAX,
+                         tree->out);
     return buffer_append_char(tree->out, '\n');
 }
 
@@ -122,23 +123,22 @@ static int append_heading(struct tree *tree)
 
 int map_text_append(const struct map_drawing *drawing, struct buffer *ret)
 {
-    const struct survey_node *all = drawing->facts->all;
-    uint64_t measure = map_measure(drawing, &all->counts);
+    const struct survey_node *root = drawing->root;
+    uint64_t measure = map_measure(drawing, &root->counts);
     struct tree tree = {.drawing = drawing,
                         .out = ret,
                         .least = MAX((measure + LEAST_SHARE - 1) / LEAST_SHARE, 1),
                         .depth = drawing->depth > 0 ? drawing->depth : MAP_TEXT_DEPTH,
                         .bytes_width = drawing->by_bytes ? 8 : 0,
-                        .entities_width = number_width(all->counts.entities, "entities"),
-                        .partitions_width = number_width(all->counts.partitions, "partitions")};
+                        .entities_width = number_width(root->counts.entities, "entities"),
+                        .partitions_width = number_width(root->counts.partitions, "partitions")};
     _cleanup_(buffer_finish) struct buffer title = {.max = MAP_TEXT_MAX_BYTES};
-    (void)buffer_append_string(&title, drawing->title);
+    (void)map_append_title(drawing, &title);
     (void)buffer_append_char(&title, '/');
-    printable_replace_from(&title, 0);
     int r = title.error < 0 ? title.error : append_heading(&tree);
     if (r == 0)
-        r = append_line(&tree, &all->counts, 0, buffer_bytes(&title));
+        r = append_line(&tree, &root->counts, 0, buffer_bytes(&title));
     if (r == 0)
-        r = append_below(&tree, all, 1);
-    return r < 0 ? r : map_warnings_append_text(drawing, COLUMNS - 1, ret);
+        r = append_below(&tree, root, 1);
+    return r < 0 ? r : map_warnings_append_text(drawing, WORDS_COLUMNS, ret);
 }

@@ -5,7 +5,7 @@
 #include "fs/map/drawing.h"
 
 enum map_warning {
-    MAP_WARNING_ONE_PARTITION, /* has at least half of the entities */
+    MAP_WARNING_ONE_PARTITION, /* has at least half of the entities, and is not all that is drawn */
     MAP_WARNING_GROWING_KEYS,  /* times or a counter as PartitionKeys: cache/scan/key_growth.h */
     MAP_WARNING_SINGLE,        /* at least half of the partitions have one entity */
     MAP_WARNING_LONG_KEYS,     /* too long for a file's name */
@@ -17,11 +17,13 @@ enum map_warning {
 /* So many partitions of one entity are worth a word. */
 #define MAP_WARNING_MANY 1000
 
-bool map_warning_is_given(const struct table_facts *facts, enum map_warning warning);
-/* Appends one or two sentences, without a line's end; what they show of keys is printable. */
-int map_warning_append(const struct table_facts *facts, enum map_warning warning,
+bool map_warning_is_given(const struct map_drawing *drawing, enum map_warning warning);
+/* Appends a few sentences, without a line's end; what they show of keys is printable, and cut if
+ * the drawing has columns. */
+int map_warning_append(const struct map_drawing *drawing, enum map_warning warning,
                        struct buffer *ret);
-/* Those that are given, in lines of at most so many columns, an empty line before each. */
+/* Those that are given, or that the table is empty, in lines of at most so many columns, an empty
+ * line before each. */
 int map_warnings_append_text(const struct map_drawing *drawing, size_t columns, struct buffer *ret);
 
 #endif

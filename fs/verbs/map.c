@@ -10,17 +10,22 @@
 #include "fs/source/opened_account.h"
 
 #include <getopt.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
-#define MAX_DEPTH 1000
+#define MAX_DEPTH  1000
+#define PATH_BYTES ((size_t)256 << 10) /* an argument is shorter */
 
 struct map_verb {
     struct opened_account opened;
-    const char *source, *path; /* path "": the table */
+    const char *source, *path;
+    struct buffer directory; /* the path in its plain form; empty: the table */
     bool is_quiet, by_bytes, is_json;
     int depth;
     const char *file; /* of the picture; NULL: none is drawn */
     struct line_output *output, *picture;
     struct table_map *table;
+    bool is_partition; /* the directory is a partition, or in one */
     struct progress progress;
     struct progress_counts counts;
 };
@@ -56,6 +61,7 @@ static int read_directory(struct map_verb *map)
     int code = opened_account_find(&map->opened, map->path, &place);
     if (code != 0)
         return code;
+    map->is_partition = place_lies_in_partition(&place);
     struct directory directory = place_directory(&place);
     struct caller caller = opened_account_caller(&map->opened);
     const struct row_choice choice = {.keys_only = !map->by_bytes};
@@ -70,7 +76,7 @@ static int read_directory(struct map_verb *map)
         return verb_complain_memory();
     if (r < 0)
         return opened_account_complain(&map->opened, &caller.call.failure);
-    if (map->path[0] && map->counts.rows == 0) {
+    if (map->directory.size > 0 && map->counts.rows == 0) {
         say("tablefuse: %s: no entity is in it\n", map->path);
         return EXIT_NOT_FOUND;
     }
@@ -92,37 +98,60 @@ static int write_lines(struct line_output *output, struct bytes text)
 
 typedef int append_drawing(const struct map_drawing *drawing, struct buffer *ret);
 
-/* file NULL: standard output. An exit code. */
-static int write_drawing(struct line_output *output, const char *file,
-                         const struct map_drawing *drawing, append_drawing *append)
+/* 0 or -errno. */
+static int write_drawing(struct line_output *output, const struct map_drawing *drawing,
+                         append_drawing *append)
 {
     _cleanup_(buffer_finish) struct buffer text = {.max = MAP_TEXT_MAX_BYTES};
-    if (append(drawing, &text) < 0)
-        return verb_complain_memory();
-    int r = write_lines(output, buffer_bytes(&text));
-    if (r == -EPIPE && !file)
+    int r = append(drawing, &text);
+    return r < 0 ? r : write_lines(output, buffer_bytes(&text));
+}
+
+/* The exit code of the drawing in `file`; NULL: in standard output, whose reader may end. */
+static int report_written(const char *file, int r)
+{
+    if (r == 0 || (r == -EPIPE && !file))
+        return 0;
+    return r == -EINTR ? EXIT_INTERRUPTED : complain_output(file, r);
+}
+
+/* Both, also if one of them cannot be written. */
+static int write_drawings(struct map_verb *map, const struct map_drawing *drawing)
+{
+    int r = write_drawing(map->output, drawing, map->is_json ? map_json_append : map_text_append);
+    int code = report_written(NULL, r);
+    int picture_code = 0;
+    if (map->picture)
+        picture_code =
+            report_written(map->file, write_drawing(map->picture, drawing, map_svg_append));
+    if (r == -EPIPE && picture_code == 0)
         line_output_end_by_sigpipe();
-    if (r == -EINTR)
-        return EXIT_INTERRUPTED;
-    return r < 0 ? complain_output(file, r) : 0;
+    return code != 0 ? code : picture_code;
+}
+
+/* 0: standard output is no terminal. */
+static size_t terminal_columns(void)
+{
+    struct winsize size;
+    if (!isatty(STDOUT_FILENO))
+        return 0;
+    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
 static int draw(struct map_verb *map)
 {
     struct table_facts facts;
-    _cleanup_(buffer_finish) struct buffer title = {.max = POSITION_MAX_BYTES};
     if (table_map_finish(map->table, &facts) < 0)
         return verb_complain_memory();
-    (void)buffer_append_string(&title, mount_source_table(map->opened.source));
-    if (map->path[0])
-        (void)buffer_append_format(&title, "/%s", map->path);
-    const struct map_drawing drawing = {buffer_string(&title), &facts, map->by_bytes, map->depth};
-    if (!drawing.title)
-        return verb_complain_memory();
-    int code = map->picture ? write_drawing(map->picture, map->file, &drawing, map_svg_append) : 0;
-    return code != 0 ? code
-                     : write_drawing(map->output, NULL, &drawing,
-                                     map->is_json ? map_json_append : map_text_append);
+    const struct map_drawing drawing = {
+        .table = mount_source_table(map->opened.source),
+        .directory = buffer_string(&map->directory),
+        .facts = &facts,
+        .root = map->is_partition && facts.all->children ? facts.all->children : facts.all,
+        .by_bytes = map->by_bytes,
+        .depth = map->depth,
+        .columns = map->is_json ? 0 : terminal_columns()};
+    return drawing.directory ? write_drawings(map, &drawing) : verb_complain_memory();
 }
 
 /* What cannot be written is told before the table is read. */
@@ -166,6 +195,20 @@ static int take_option(struct map_verb *map, int option)
     }
 }
 
+/* As opened_account_find reads it: without slashes and dots that name nothing. */
+static int plain_directory(struct map_verb *map)
+{
+    for (struct bytes rest = bytes_of(map->path); rest.size > 0;) {
+        struct bytes name = bytes_take_until(&rest, '/');
+        if (name.size == 0 || bytes_equal(name, BYTES_LITERAL(".")))
+            continue;
+        if (map->directory.size > 0)
+            (void)buffer_append_char(&map->directory, '/');
+        (void)buffer_append(&map->directory, name);
+    }
+    return map->directory.error < 0 ? verb_complain_memory() : 0;
+}
+
 static int parse(struct map_verb *map, const struct verb *verb, int argc, char **argv)
 {
     static const struct option long_options[] = {{.name = "quiet", .val = QUIET},
@@ -181,13 +224,14 @@ static int parse(struct map_verb *map, const struct verb *verb, int argc, char *
         if (code != 0)
             return code;
     }
-    return opened_account_take_operands(&map->opened, argc, argv, "DIRECTORY", &map->source,
-                                        &map->path);
+    int code = opened_account_take_operands(&map->opened, argc, argv, "DIRECTORY", &map->source,
+                                            &map->path);
+    return code == 0 ? plain_directory(map) : code;
 }
 
 static int run_map(const struct verb *verb, int argc, char **argv, store_decorator *decorate)
 {
-    struct map_verb map = {0};
+    struct map_verb map = {.directory = {.max = PATH_BYTES}};
     opened_account_init(&map.opened, verb);
     int code = parse(&map, verb, argc, argv);
     if (code == 0)
@@ -199,6 +243,7 @@ static int run_map(const struct verb *verb, int argc, char **argv, store_decorat
     if (code == 0)
         code = draw(&map);
     table_map_destroy(map.table);
+    buffer_finish(&map.directory);
     line_output_close(map.output);
     line_output_close(map.picture);
     opened_account_finish(&map.opened);

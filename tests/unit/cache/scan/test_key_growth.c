@@ -47,6 +47,7 @@ MAKE(seconds, "%u", 1700000000 + i * 977)
 MAKE(milliseconds, "t%u%03u", 1700000000 + i, i % 1000)
 MAKE(ticks, "0%llu", 638000000000000000ULL + i * 10000000ULL)
 MAKE(ticks_down, "%019llu", 3155378975999999999ULL - 638000000000000000ULL - (MANY - i))
+MAKE(log_tail, "%llu", 2519999999999999999ULL - (MANY - i))
 MAKE(counter, "customer_%06u", i)
 MAKE(counter_with_end, "factory-07-%u.dat", i)
 MAKE(few_missing, "%08u", i + i / 2)
@@ -66,10 +67,12 @@ MAKE(words, "%c%c%c", 'a' + i % 26, 'a' + i / 26 % 26, 'a' + i / 676 % 26)
 static void test_keys_that_grow(void **state)
 {
     (void)state;
-    make_key *const times[] = {months,  days,         underlines, plain_days, minutes,
-                               seconds, milliseconds, ticks,      ticks_down};
+    make_key *const times[] = {months,  days,    underlines,   plain_days,
+                               minutes, seconds, milliseconds, ticks};
     for (size_t i = 0; i < ARRAY_SIZE(times); i++)
         assert_int_equal(kind_of(MANY, times[i]), KEY_GROWTH_TIMES);
+    assert_int_equal(kind_of(MANY, ticks_down), KEY_GROWTH_REVERSED_TIMES);
+    assert_int_equal(kind_of(MANY, log_tail), KEY_GROWTH_REVERSED_TIMES);
     make_key *const counters[] = {counter, counter_with_end, few_missing, nine_of_ten};
     for (size_t i = 0; i < ARRAY_SIZE(counters); i++)
         assert_int_equal(kind_of(MANY, counters[i]), KEY_GROWTH_COUNTER);
@@ -103,9 +106,38 @@ static void test_what_is_found(void **state)
     assert_bytes(finding.first, B("log-2000-01-01"));
     assert_bytes(finding.last, B("log-2005-12-12"));
     key_growth_finish(&growth);
+    finding = finding_of(&growth, MANY, log_tail);
+    assert_bytes(finding.first, B("2519999999999997999"));
+    assert_bytes(finding.last, B("2519999999999999998"));
+    key_growth_finish(&growth);
     finding = finding_of(&growth, MANY, through_dates);
     assert_int_equal(finding.kind, KEY_GROWTH_COUNTER);
     assert_int_equal(finding.members, MANY);
+    key_growth_finish(&growth);
+}
+
+static int compare_keys(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+/* 0, 1, 10, 100, 1000, 1001, ...: in key order, the numbers are in none. */
+static void test_a_counter_without_padding(void **state)
+{
+    (void)state;
+    static char keys[MANY][8];
+    struct key_growth growth;
+    for (unsigned i = 0; i < MANY; i++)
+        (void)snprintf(keys[i], sizeof(keys[i]), "n%u", i + 5);
+    qsort(keys, MANY, sizeof(keys[0]), compare_keys);
+    key_growth_init(&growth);
+    for (unsigned i = 0; i < MANY; i++)
+        assert_int_equal(key_growth_add(&growth, bytes_of(keys[i])), 0);
+    struct key_growth_finding finding = key_growth_find(&growth);
+    assert_int_equal(finding.kind, KEY_GROWTH_COUNTER);
+    assert_int_equal(finding.members, MANY);
+    assert_bytes(finding.first, B("n5"));
+    assert_bytes(finding.last, B("n2004"));
     key_growth_finish(&growth);
 }
 
@@ -116,6 +148,7 @@ int main(void)
         cmocka_unit_test(test_keys_that_do_not),
         cmocka_unit_test(test_few_keys_tell_nothing),
         cmocka_unit_test(test_what_is_found),
+        cmocka_unit_test(test_a_counter_without_padding),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

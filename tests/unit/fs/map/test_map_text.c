@@ -7,11 +7,14 @@
 static void assert_drawn(struct map_drawing drawing, const char *expected)
 {
     struct buffer text = {.max = MAP_TEXT_MAX_BYTES};
+    drawing.table = "T";
+    drawing.directory = drawing.directory ? drawing.directory : "";
+    drawing.root = drawing.root ? drawing.root : drawing.facts->all;
     assert_int_equal(map_text_append(&drawing, &text), 0);
     assert_bytes(buffer_bytes(&text), bytes_of(expected));
     struct bytes rest = buffer_bytes(&text);
-    while (rest.size > 0)
-        assert_true(map_columns(bytes_take_until(&rest, '\n')) <= 80);
+    while (rest.size > 0 && drawing.columns > 0)
+        assert_true(map_columns(bytes_take_until(&rest, '\n')) <= MAX(drawing.columns, 60));
     buffer_finish(&text);
 }
 
@@ -20,7 +23,6 @@ static void assert_drawn_of(const struct mapped *list, struct map_drawing drawin
 {
     struct table_facts facts;
     struct survey *survey = mapped_facts(list, drawing.by_bytes, &facts);
-    drawing.title = "T";
     drawing.facts = &facts;
     assert_drawn(drawing, expected);
     survey_destroy(survey);
@@ -78,7 +80,9 @@ static void test_nothing(void **state)
     (void)state;
     assert_drawn_of((const struct mapped[]){{0}}, (struct map_drawing){0},
                     "entities  partitions   share\n"
-                    "       0           0    0.0%                T/\n");
+                    "       0           0    0.0%                T/\n"
+                    "\n"
+                    "The table is empty.\n");
 }
 
 static void test_hostile_keys(void **state)
@@ -108,8 +112,22 @@ static void test_names_that_are_too_long(void **state)
         wide[i] = "\xe6\x97\xa5"[i % 3];
     memcpy(wide + 180, "xyz", 4);
     const struct mapped list[] = {{narrow, 2, 0}, {wide, 1, 0}, {0}};
+    char whole[1000];
+    (void)snprintf(whole, sizeof(whole),
+                   "entities  partitions   share\n"
+                   "       3           2  100.0%%  ████████████  T/\n"
+                   "       2           1   66.7%%  ████████      ├─ %s/\n"
+                   "       1           1   33.3%%  ████          └─ %s/\n",
+                   narrow, wide);
+    assert_drawn_of(list, (struct map_drawing){0}, whole);
+    assert_drawn_of(list, (struct map_drawing){.columns = 1000}, whole);
+    assert_drawn_of(list, (struct map_drawing){.columns = 1},
+                    "entities  partitions   share\n"
+                    "       3           2  100.0%  ████████████  T/\n"
+                    "       2           1   66.7%  ████████      ├─ nnn…nnn/\n"
+                    "       1           1   33.3%  ████          └─ 日…xyz/\n");
     assert_drawn_of(
-        list, (struct map_drawing){0},
+        list, (struct map_drawing){.columns = 80},
         "entities  partitions   share\n"
         "       3           2  100.0%  ████████████  T/\n"
         "       2           1   66.7%  ████████      ├─ "
@@ -129,7 +147,7 @@ static void test_warnings(void **state)
     facts.growth =
         (struct key_growth_finding){KEY_GROWTH_TIMES, 2, B("2024-01-01"), B("2024-01-02")};
     facts.long_partition_keys = 1234;
-    assert_drawn((struct map_drawing){.title = "T", .facts = &facts, .depth = 1},
+    assert_drawn((struct map_drawing){.facts = &facts, .depth = 1, .columns = 80},
                  "entities  partitions   share\n"
                  "  10,000           2  100.0%  ████████████  T/\n"
                  "   9,000           1   90.0%  ██████████▊   ├─ 2024-01-01/\n"
@@ -138,25 +156,86 @@ static void test_warnings(void **state)
                  "2024-01-01#1B has 9,000 of 10,000 entities. A partition is on one server, which\n"
                  "takes about 2,000 of its entities a second.\n"
                  "\n"
-                 "2 of 2 partition keys are times, from 2024-01-01 to 2024-01-02. If new entities\n"
+                 "All 2 partition keys are times, from 2024-01-01 to 2024-01-02. If new entities\n"
                  "get the latest key, all of them go to one server.\n"
                  "\n"
-                 "Longer than 255 bytes: partition keys 1,234, row keys 0. A mount cuts their\n"
-                 "names.\n");
+                 "Longer than 255 bytes: 1,234 partition keys. A mount cuts their names, which\n"
+                 "end in #~ and a checksum. The file tells the key: see tree.md.\n");
     survey_destroy(survey);
 }
 
-static void test_a_warning_of_single_partitions(void **state)
+static void test_a_partition(void **state)
+{
+    (void)state;
+    struct table_facts facts;
+    struct survey *survey =
+        mapped_facts((const struct mapped[]){{"zlib", 3000, 0}, {0}}, false, &facts);
+    facts.largest_key = B("zlib");
+    facts.largest_entities = 3000;
+    assert_drawn(
+        (struct map_drawing){.directory = "zlib\x1b", .facts = &facts, .root = facts.all->children},
+        "entities  partitions   share\n"
+        "   3,000           1  100.0%  ████████████  T/zlib?/\n");
+    assert_drawn((struct map_drawing){.facts = &facts},
+                 "entities  partitions   share\n"
+                 "   3,000           1  100.0%  ████████████  T/\n"
+                 "   3,000           1  100.0%  ████████████  └─ zlib/\n"
+                 "\n"
+                 "zlib has all 3,000 entities. A partition is on one server, which takes about\n"
+                 "2,000 of its entities a second.\n");
+    survey_destroy(survey);
+}
+
+static void assert_warning(struct map_drawing drawing, enum map_warning warning,
+                           struct bytes expected)
+{
+    struct buffer text = {.max = MAP_TEXT_MAX_BYTES};
+    drawing.root = drawing.facts->all;
+    assert_true(map_warning_is_given(&drawing, warning));
+    assert_int_equal(map_warning_append(&drawing, warning, &text), 0);
+    assert_bytes(buffer_bytes(&text), expected);
+    buffer_finish(&text);
+}
+
+static void test_warnings_of_all_or_of_a_part(void **state)
 {
     (void)state;
     const struct survey_node all = {.counts = {.entities = 4000, .partitions = 2000}};
-    struct table_facts facts = {.all = &all, .single_partitions = 1000};
-    struct buffer text = {.max = MAP_TEXT_MAX_BYTES};
-    assert_int_equal(map_warning_append(&facts, MAP_WARNING_SINGLE, &text), 0);
-    assert_bytes(buffer_bytes(&text),
-                 B("1,000 of 2,000 partitions have one entity. A transaction is within one "
-                   "partition, so each change is a request of its own."));
-    buffer_finish(&text);
+    struct table_facts facts = {.all = &all, .single_partitions = 1000, .long_row_keys = 1};
+    const struct map_drawing drawing = {.facts = &facts};
+    assert_warning(drawing, MAP_WARNING_SINGLE,
+                   B("1,000 of 2,000 partitions have one entity. A transaction is within one "
+                     "partition, so each change is a request of its own."));
+    facts.single_partitions = 2000;
+    assert_warning(drawing, MAP_WARNING_SINGLE,
+                   B("All 2,000 partitions have one entity. A transaction is within one "
+                     "partition, so each change is a request of its own."));
+    facts.growth = (struct key_growth_finding){KEY_GROWTH_REVERSED_TIMES, 1999, B("251"), B("252")};
+    assert_warning(drawing, MAP_WARNING_GROWING_KEYS,
+                   B("1,999 of 2,000 partition keys are times, newest first, from 251 to 252. If "
+                     "new entities get the first key, all of them go to one server."));
+    assert_warning(drawing, MAP_WARNING_LONG_KEYS,
+                   B("Longer than 255 bytes: 1 row key. A mount cuts their names, which end in #~ "
+                     "and a checksum. The file tells the key: see tree.md."));
+}
+
+static void test_a_long_key_in_a_sentence(void **state)
+{
+    (void)state;
+    const struct survey_node all = {.counts = {.entities = 2000, .partitions = 2}};
+    const struct table_facts facts = {
+        .all = &all,
+        .largest_key = B("01234567890123456789012345678901234567890123456789"),
+        .largest_entities = 2000,
+    };
+    assert_warning((struct map_drawing){.facts = &facts}, MAP_WARNING_ONE_PARTITION,
+                   B("01234567890123456789012345678901234567890123456789 has all 2,000 entities. A "
+                     "partition is on one server, which takes about 2,000 of its entities a "
+                     "second."));
+    assert_warning((struct map_drawing){.facts = &facts, .columns = 80}, MAP_WARNING_ONE_PARTITION,
+                   B("0123456789012345678…01234567890123456789 has all 2,000 entities. A "
+                     "partition is on one server, which takes about 2,000 of its entities a "
+                     "second."));
 }
 
 static void test_what_is_worth_a_warning(void **state)
@@ -164,20 +243,21 @@ static void test_what_is_worth_a_warning(void **state)
     (void)state;
     struct survey_node all = {.counts = {.entities = 4000, .partitions = 2000}};
     struct table_facts facts = {.all = &all, .largest_entities = 2000, .single_partitions = 1000};
-    assert_true(map_warning_is_given(&facts, MAP_WARNING_ONE_PARTITION));
-    assert_true(map_warning_is_given(&facts, MAP_WARNING_SINGLE));
+    const struct map_drawing drawing = {.facts = &facts, .root = &all};
+    assert_true(map_warning_is_given(&drawing, MAP_WARNING_ONE_PARTITION));
+    assert_true(map_warning_is_given(&drawing, MAP_WARNING_SINGLE));
     all.counts = (struct survey_counts){.entities = 4001, .partitions = 2001};
-    assert_false(map_warning_is_given(&facts, MAP_WARNING_ONE_PARTITION));
-    assert_false(map_warning_is_given(&facts, MAP_WARNING_SINGLE));
+    assert_false(map_warning_is_given(&drawing, MAP_WARNING_ONE_PARTITION));
+    assert_false(map_warning_is_given(&drawing, MAP_WARNING_SINGLE));
     all.counts = (struct survey_counts){.entities = 1999, .partitions = 999};
     facts.largest_entities = 1999;
     facts.single_partitions = 999;
-    assert_false(map_warning_is_given(&facts, MAP_WARNING_ONE_PARTITION));
-    assert_false(map_warning_is_given(&facts, MAP_WARNING_SINGLE));
-    assert_false(map_warning_is_given(&facts, MAP_WARNING_GROWING_KEYS));
-    assert_false(map_warning_is_given(&facts, MAP_WARNING_LONG_KEYS));
+    assert_false(map_warning_is_given(&drawing, MAP_WARNING_ONE_PARTITION));
+    assert_false(map_warning_is_given(&drawing, MAP_WARNING_SINGLE));
+    assert_false(map_warning_is_given(&drawing, MAP_WARNING_GROWING_KEYS));
+    assert_false(map_warning_is_given(&drawing, MAP_WARNING_LONG_KEYS));
     facts.long_row_keys = 1;
-    assert_true(map_warning_is_given(&facts, MAP_WARNING_LONG_KEYS));
+    assert_true(map_warning_is_given(&drawing, MAP_WARNING_LONG_KEYS));
 }
 
 int main(void)
@@ -190,7 +270,9 @@ int main(void)
         cmocka_unit_test(test_hostile_keys),
         cmocka_unit_test(test_names_that_are_too_long),
         cmocka_unit_test(test_warnings),
-        cmocka_unit_test(test_a_warning_of_single_partitions),
+        cmocka_unit_test(test_a_partition),
+        cmocka_unit_test(test_warnings_of_all_or_of_a_part),
+        cmocka_unit_test(test_a_long_key_in_a_sentence),
         cmocka_unit_test(test_what_is_worth_a_warning),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,10 +1,15 @@
 """`tablefuse map`: what is in a table, as a tree with bars, as JSON and as a picture."""
+import contextlib
+import fcntl
 import json
 import os
+import pty
 import random
 import re
 import signal
+import struct
 import subprocess
+import termios
 import xml.etree.ElementTree
 
 import pytest
@@ -78,6 +83,7 @@ def test_json(service, packages):
     found = json.loads(drawn(service, packages, "--json", "--depth", "1"))
     assert found == {
         "table": "packages",
+        "directory": "",
         "entities": 40,
         "partitions": 5,
         "parts": [
@@ -87,6 +93,79 @@ def test_json(service, packages):
         ],
         "warnings": [],
     }
+
+
+@LOCAL
+@pytest.mark.parametrize(
+    "given, directory", [("N+/", "N+"), ("/N+//Ne+/.", "N+/Ne+"), ("./zlib", "zlib"), ("zlib/1+/", "zlib/1+"), ("./", "")]
+)
+def test_a_title_is_the_plain_path(service, packages, tmp_path, given, directory):
+    title = f"packages/{directory}".rstrip("/")
+    where = source(service, packages), given
+    assert tablefuse(service, "map", *where).stdout.splitlines()[1].endswith(f"  {title}/")
+    found = json.loads(tablefuse(service, "map", "--json", "--svg", tmp_path / "picture.svg", *where).stdout)
+    assert (found["table"], found["directory"]) == ("packages", directory)
+    picture = xml.etree.ElementTree.parse(tmp_path / "picture.svg").getroot()
+    assert picture.find(f"{SVG}text").text.startswith(f"{title}: ")
+
+
+@LOCAL
+def test_a_partition_is_said_once(service, tmp_path):
+    service.fill("alone", "single", "3000")
+    (part,) = json.loads(drawn(service, "alone", "--json"))["parts"]
+    where = source(service, "alone"), part["path"]
+    assert tablefuse(service, "map", *where).stdout == (
+        f"entities  partitions   share\n   3,000           1  100.0%  ████████████  alone/{part['path']}/\n"
+    )
+    found = json.loads(tablefuse(service, "map", "--json", "--svg", tmp_path / "picture.svg", *where).stdout)
+    del found["table"], found["directory"]
+    assert found == {"entities": 3000, "partitions": 1, "parts": [], "warnings": []}
+    picture = xml.etree.ElementTree.parse(tmp_path / "picture.svg").getroot()
+    (box,) = boxes(picture)
+    assert box[1:] == (f"alone/{part['path']}", 3000, 1, "#fff")
+
+
+# --- widths
+
+LONG_NAMES = [f"customer-of-the-northern-region-{number:04}-with-a-name-of-{number % 2}-words" for number in range(4)]
+
+
+@pytest.fixture(scope="module")
+def long_names(make_table):
+    make_table("longnames", [(name, "r") for name in LONG_NAMES])
+    return "longnames"
+
+
+def at_terminal(service, table, columns):
+    """What `map` draws at a terminal that is so wide. 0: it does not tell."""
+    ours, its = pty.openpty()
+    fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    command = [TABLEFUSE, "map", "--quiet", source(service, table)]
+    with subprocess.Popen(command, env=environment(**service.credentials), stdout=its) as process:
+        os.close(its)
+        text = b""
+        with contextlib.suppress(OSError):  # EIO: the process has closed its side
+            while read := os.read(ours, 65536):
+                text += read
+    os.close(ours)
+    assert process.returncode == 0
+    return text.decode().replace("\r\n", "\n")
+
+
+@LOCAL
+def test_names_in_a_pipe_are_whole(service, long_names):
+    names = re.findall("─ (.*)/\n", drawn(service, long_names))
+    assert names == LONG_NAMES
+    for name in names:
+        assert tablefuse(service, "count", source(service, long_names), name).stdout == "entities 1\npartitions 1\n"
+
+
+@LOCAL
+@pytest.mark.parametrize("columns, widest", [(0, 79), (80, 79), (90, 89), (200, 107)])
+def test_names_at_a_terminal_have_its_width(service, long_names, columns, widest):
+    text = at_terminal(service, long_names, columns)
+    assert max(map(len, text.splitlines())) == widest
+    assert (text == drawn(service, long_names)) == ("…" not in text) == (columns == 200)
 
 
 # --- sizes
@@ -233,9 +312,13 @@ def test_the_large_ones_are_named(service, packages, tmp_path):
 @LOCAL
 def test_an_empty_table(service, make_table, tmp_path):
     make_table("nothing")
-    assert drawn(service, "nothing").splitlines()[1:] == ["       0           0    0.0%                nothing/"]
+    line = "       0           0    0.0%                nothing/"
+    assert drawn(service, "nothing").splitlines()[1:] == [line, "", "The table is empty."]
     assert json.loads(drawn(service, "nothing", "--json"))["parts"] == []
-    assert [(entities, name) for _, name, entities, *_ in boxes(pictured(service, "nothing", tmp_path))] == [(0, "nothing")]
+    picture = pictured(service, "nothing", tmp_path)
+    assert [(entities, name) for _, name, entities, *_ in boxes(picture)] == [(0, "nothing")]
+    (notes,) = [group for group in picture.iter(f"{SVG}g") if group.get("id") == "notes"]
+    assert [note.text for note in notes if note.text] == ["The table is empty."]  # no scale of what is not there
 
 
 # --- hostile keys
@@ -265,7 +348,10 @@ def test_hostile_keys(service, make_table, tmp_path):
     for shown in HOSTILE.values():
         assert f"─ {shown}/\n" in text.replace("\ufffe", "?"), shown
     assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u2028]", text)
-    assert text.endswith("Longer than 255 bytes: partition keys 1, row keys 1. A mount cuts their names.\n")
+    assert text.endswith(
+        "\nLonger than 255 bytes: 1 partition key, 1 row key. A mount cuts their names,\n"
+        "which end in #~ and a checksum. The file tells the key: see tree.md.\n"
+    )
     found = json.loads(drawn(service, "hostile", "--json"))
     keys = {part["partition"]: part["path"] for part in found["parts"] if "partition" in part}
     assert set(keys) == {*HOSTILE, "k" * 400} and keys["k" * 400] == long_name
@@ -283,7 +369,7 @@ def test_awkward_keys(service, make_table):
     make_table("awkward", [(key, "r") for key in samples.KEYS])
     found = json.loads(drawn(service, "awkward", "--json"))
     assert {part["partition"] for part in found["parts"] if "partition" in part} == set(samples.KEYS)
-    lines = drawn(service, "awkward").splitlines()
+    lines = at_terminal(service, "awkward", 80).splitlines()
     assert all(len(line) <= 80 for line in lines)
 
 
@@ -313,6 +399,30 @@ def test_warnings(service, shape, warnings):
     assert [warning["warning"] for warning in found] == warnings
     said = " ".join(drawn(service, table).split("\n\n", 1)[1:]).split()
     assert said == " ".join(warning["text"] for warning in found).split()
+
+
+@LOCAL
+@pytest.mark.parametrize(
+    "keys, kind, first, last, said",
+    [
+        (range(3000), "counter", "0", "2999", "All 3,000 partition keys are a counter, from 0 to 2999."),
+        (
+            [2519999999999999999 - number for number in range(3000)],
+            "reversed_times",
+            "2519999999999997000",
+            "2519999999999999999",
+            "All 3,000 partition keys are times, newest first, from 2519999999999997000 to 2519999999999999999. "
+            "If new entities get the first key, all of them go to one server.",
+        ),
+    ],
+    ids=["counter", "reversed"],
+)
+def test_keys_that_grow(service, make_table, keys, kind, first, last, said):
+    make_table(f"grow{kind.replace('_', '')}", [(str(key), "r") for key in keys])
+    warnings = json.loads(drawn(service, f"grow{kind.replace('_', '')}", "--json"))["warnings"]
+    (growth,) = [warning for warning in warnings if warning["warning"] == "growing_keys"]
+    assert (growth["kind"], growth["first"], growth["last"]) == (kind, first, last)
+    assert growth["text"].startswith(said)
 
 
 # --- requests, failures
@@ -384,6 +494,28 @@ def test_outputs_that_fail(account):
     assert (done.returncode, done.stderr) == (MOUNTING, "tablefuse: cannot write the output: No space left on device\n")
     done = run("bash", "-c", '"$0" map --json "$1" | head -n 1; echo ${PIPESTATUS[0]}', TABLEFUSE, source(account, "dates"))
     assert done.stdout.splitlines()[-1] in ("0", str(128 + signal.SIGPIPE)) and done.stderr == ""
+
+
+@pytest.mark.parametrize("form", ["--quiet", "--json"])
+def test_a_picture_that_fails_at_the_end(account, tmp_path, form):
+    """The tree is there all the same. A local account needs 32 KiB for its readers, the picture more than 40."""
+    dates, file = source(account, "dates"), tmp_path / "picture.svg"
+    whole = run(TABLEFUSE, "map", form, dates).stdout
+    limited = 'trap "" XFSZ; ulimit -f 40; exec "$@"'
+    done = run("bash", "-c", limited, "bash", TABLEFUSE, "map", form, "--svg", file, dates, check=False)
+    assert (done.returncode, done.stderr) == (MOUNTING, f"tablefuse: cannot write {file}: File too large\n")
+    assert done.stdout == whole and not file.exists()
+
+
+def test_a_picture_of_a_tree_that_is_not_read(account, tmp_path):
+    """As with `map --svg FILE | head -n 0`: standard output has no reader."""
+    dates, file = source(account, "dates"), tmp_path / "picture.svg"
+    ours, its = os.pipe()
+    os.close(ours)
+    done = subprocess.run([TABLEFUSE, "map", "--svg", file, dates], stdout=its, stderr=subprocess.PIPE, text=True)
+    os.close(its)
+    assert (done.returncode, done.stderr) == (-signal.SIGPIPE, "")
+    assert xml.etree.ElementTree.parse(file).getroot().tag == f"{SVG}svg"
 
 
 def test_an_interrupt_leaves_the_earlier_picture(account, tmp_path):

@@ -81,9 +81,10 @@ def dates(service):
     return "dates"
 
 
-@pytest.mark.asan("local")
+@pytest.mark.asan("few-local", "exact-local")
+@pytest.mark.tsan("few-local")
 @pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True)
-@pytest.mark.parametrize("arguments", [(), ("--exact",)])
+@pytest.mark.parametrize("arguments", [(), ("--exact",)], ids=["few", "exact"])
 def test_the_parts_are_the_whole_export(service, dates, arguments):
     whole = export(service, dates)
     tokens = split(service, dates, 7, *arguments)

@@ -54,13 +54,16 @@ int part_lines_next(struct part_lines *lines, struct bytes *ret)
 {
     size_t size = 0;
     int c;
+    errno = 0;
     while ((c = getc(lines->file)) != EOF && c != '\n')
         if (size < sizeof(lines->line))
             lines->line[size++] = (char)c;
-    *ret = (struct bytes){lines->line, size};
     if (c == EOF && ferror(lines->file))
-        return -EIO;
-    return c == '\n' || size > 0;
+        return errno != 0 ? -errno : -EIO;
+    bool is_there = c == '\n' || size > 0;
+    size -= size > 0 && lines->line[size - 1] == '\r';
+    *ret = (struct bytes){lines->line, size};
+    return is_there;
 }
 
 /* Sets the token to the line with this number, from 1 on. */

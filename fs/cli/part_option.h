@@ -23,7 +23,8 @@ int part_option_check(const struct part_option *option, const struct verb *verb,
 struct part_lines;
 int part_lines_open(const struct verb *verb, const char *file, struct part_lines **ret);
 void part_lines_close(struct part_lines *lines); /* takes NULL */
-/* The next line, without its end; a view until the next call. 1; 0: the end; -errno. */
+/* The next line, without its end, also one of Windows; a view until the next call. 1; 0: the end;
+ * -errno. */
 int part_lines_next(struct part_lines *lines, struct bytes *ret);
 
 /* What a part's result is made by, beside its token. */

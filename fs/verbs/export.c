@@ -415,12 +415,21 @@ static int prepare_part(struct export *export)
     const struct verb *verb = export->opened.verb;
     size_t size = export->file ? strlen(export->file) : 0;
     bool is_directory = size > 0 && export->file[size - 1] == '/';
+    if (is_directory && !export->part.is_given)
+        return verb_refuse(verb, "--output: DIRECTORY/ needs --part; name a file");
     if (export->skips_done && !(export->part.is_given && is_directory))
         return verb_refuse(verb, "--skip-done needs --part and --output DIRECTORY/");
     if (!export->part.is_given)
         return 0;
+    struct stat status;
+    if (size > 0 && !is_directory && stat(export->file, &status) == 0 && S_ISDIR(status.st_mode))
+        return verb_refuse(verb, "--output: with --part a directory is spelled DIRECTORY/");
     if (export->path[0])
         return verb_refuse(verb, "--part: leave DIRECTORY out: the token has it");
+    const char *slash = strrchr(export->source, '/');
+    int code = slash && slash[1] ? part_option_check(&export->part, verb, slash + 1) : 0;
+    if (code != 0)
+        return code; /* before --skip-done, which opens no account */
     if (export->resumes || export->format.is_csv) {
         say("tablefuse: export: --part goes with no %s: a part is written anew as a whole, as "
             "JSON\n",

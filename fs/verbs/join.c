@@ -24,6 +24,7 @@ struct join {
     bool lists_missing;
     struct buffer missing, incomplete; /* line numbers: 3,9,17 */
     struct buffer path;
+    struct part previous; /* of the line before */
 };
 
 static bool is_file(const char *path)
@@ -32,13 +33,34 @@ static bool is_file(const char *path)
     return stat(path, &status) == 0 && S_ISREG(status.st_mode);
 }
 
+/* Each part begins where the one before ends: else a line is missing, twice there, or of another
+ * `split`. 0 or an exit code. */
+static int check_order(struct join *join, struct part *part, uint64_t line)
+{
+    bool follows = !join->previous.table[0] ||
+                   (part_is_of(part, join->previous.table) &&
+                    bytes_equal(buffer_bytes(&part->lo), buffer_bytes(&join->previous.hi)));
+    part_finish(&join->previous);
+    join->previous = *part;
+    part_init(part);
+    if (follows)
+        return 0;
+    say("tablefuse: join: line %llu of %s does not begin where the line before ends -- take the "
+        "lines of one `tablefuse split`, all of them, in their order\n",
+        (unsigned long long)line, join->file);
+    return EXIT_CONFIGURATION;
+}
+
 /* Sets join->path to the result of the token. 0 or an exit code. */
 static int set_path(struct join *join, struct bytes token, uint64_t line)
 {
     struct part part;
     part_init(&part);
     int r = part_token_read(token, &part);
+    int code = r == 0 ? check_order(join, &part, line) : 0;
     part_finish(&part);
+    if (code != 0)
+        return code;
     if (r == -EINVAL || r == -ENOTSUP) {
         say("tablefuse: join: line %llu of %s is no token of `tablefuse split`, or of a later "
             "version\n",
@@ -110,8 +132,11 @@ static int for_each_line(struct join *join, int (*step)(struct join *, uint64_t 
     _cleanup_(part_lines_closep) struct part_lines *lines = NULL;
     struct bytes token;
     int r = 0, code = part_lines_open(join->verb, join->file, &lines);
-    uint64_t line = 1;
-    for (; code == 0 && (r = part_lines_next(lines, &token)) > 0; line++) {
+    part_finish(&join->previous);
+    part_init(&join->previous);
+    for (uint64_t line = 1; code == 0 && (r = part_lines_next(lines, &token)) > 0; line++) {
+        if (token.size == 0)
+            continue; /* behind the last one, perhaps */
         code = set_path(join, token, line);
         if (code == 0)
             code = step(join, line);
@@ -119,11 +144,26 @@ static int for_each_line(struct join *join, int (*step)(struct join *, uint64_t 
     if (code == 0 && r < 0) {
         say("tablefuse: join: cannot read the tokens in %s: %s\n", join->file, strerror(-r));
         code = EXIT_CONFIGURATION;
-    } else if (code == 0 && line == 1) {
+    } else if (code == 0 && !join->previous.table[0]) {
         say("tablefuse: join: no token is in %s\n", join->file);
         code = EXIT_CONFIGURATION;
     }
     return code;
+}
+
+/* 0 or an exit code: a directory that cannot be read is not one without results. */
+static int check_directory(const struct join *join)
+{
+    struct stat status;
+    int error = stat(join->directory, &status) < 0         ? errno
+                : !S_ISDIR(status.st_mode)                 ? ENOTDIR
+                : access(join->directory, R_OK | X_OK) < 0 ? errno
+                                                           : 0;
+    if (error == 0)
+        return 0;
+    say("tablefuse: join: %s: %s -- name the directory of the results\n",
+        verb_printable_path(join->directory), strerror(error));
+    return EXIT_CONFIGURATION;
 }
 
 /* 0 or an exit code: not all results are there. */
@@ -202,7 +242,10 @@ static int run_join(const struct verb *verb, int argc, char **argv, store_decora
     buffer_init(&join.missing, NUMBERS_BYTES);
     buffer_init(&join.incomplete, NUMBERS_BYTES);
     buffer_init(&join.path, PATH_MAX);
+    part_init(&join.previous);
     int code = parse(&join, argc, argv);
+    if (code == 0)
+        code = check_directory(&join);
     if (code == 0)
         code = for_each_line(&join, check);
     if (code == 0)
@@ -213,6 +256,7 @@ static int run_join(const struct verb *verb, int argc, char **argv, store_decora
     buffer_finish(&join.missing);
     buffer_finish(&join.incomplete);
     buffer_finish(&join.path);
+    part_finish(&join.previous);
     return code;
 }
 

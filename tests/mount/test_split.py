@@ -278,3 +278,48 @@ def test_parts_that_gnu_parallel_runs(service, dates, tmp_path):
     command += [str(TABLEFUSE), "export", "--quiet", "--output", f"{out}/", "--part", "{}", source(service, dates), "::::", str(tokens)]
     subprocess.run(command, check=True, env=environment(**service.credentials), timeout=300)
     assert tablefuse(service, "join", str(tokens), str(out)).stdout == export(service, dates)
+
+
+def test_lines_that_are_not_one_split_are_not_joined(tmp_path):
+    """`join` of a file of tokens with a line that is missing, twice there or in another order; Windows' line ends are none."""
+    one = LocalAccount(tmp_path / "one.tf")
+    one.fill("items", "ten", 500)
+    url, out = f"{one.source}/items", tmp_path / "out"
+    lines = run(TABLEFUSE, "split", "--quiet", "-n", "3", url).stdout.splitlines()
+    (tmp_path / "whole").write_bytes("\r\n".join([*lines, ""]).encode())
+    out.mkdir()
+    for line in (1, 2, 3):
+        run(TABLEFUSE, "export", "--quiet", "--part", f"{line}/{tmp_path}/whole", "--output", f"{out}/", url)
+    whole = run(TABLEFUSE, "export", "--quiet", url).stdout
+    assert run(TABLEFUSE, "join", tmp_path / "whole", out).stdout == whole
+    for order, wrong in (([0, 2], 2), ([0, 1, 1, 2], 3), ([1, 0, 2], 2)):
+        (tmp_path / "other").write_text("".join(f"{lines[i]}\n" for i in order) + "\n")
+        done = run(TABLEFUSE, "join", tmp_path / "other", out, check=False)
+        assert (done.returncode, done.stdout, done.stderr) == (
+            CONFIGURATION,
+            "",
+            f"tablefuse: join: line {wrong} of {tmp_path}/other does not begin where the line before ends -- take the lines"
+            " of one `tablefuse split`, all of them, in their order\n",
+        )
+    for place, why in ((tmp_path / "no", "No such file or directory"), (tmp_path / "whole", "Not a directory")):
+        done = run(TABLEFUSE, "join", "--missing", tmp_path / "whole", place, check=False)
+        assert (done.returncode, done.stdout, done.stderr) == (
+            CONFIGURATION, "", f"tablefuse: join: {place}: {why} -- name the directory of the results\n"
+        )
+
+
+def test_outputs_that_no_part_can_have(tmp_path):
+    one = LocalAccount(tmp_path / "one.tf")
+    for table in ("items", "others"):
+        one.fill(table, "ten", 20)
+    (tmp_path / "out").mkdir()
+    token = run(TABLEFUSE, "split", "--quiet", "-n", "1", f"{one.source}/items").stdout.strip()
+    run(TABLEFUSE, "export", "--quiet", "--part", token, "--output", f"{tmp_path}/out/", f"{one.source}/items")
+    for words, code, says in (
+        (["--output", f"{tmp_path}/out/", "items"], USAGE, "--output: DIRECTORY/ needs --part; name a file"),
+        (["--part", token, "--output", f"{tmp_path}/out", "items"], USAGE, "--output: with --part a directory is spelled DIRECTORY/"),
+        (["--part", token, "--skip-done", "--output", f"{tmp_path}/out/", "others"], CONFIGURATION,
+         "--part: the token is of the table items, not of others"),
+    ):
+        done = run(TABLEFUSE, "export", "--quiet", *words[:-1], f"{one.source}/{words[-1]}", check=False)
+        assert (done.returncode, done.stderr.splitlines()[0]) == (code, f"tablefuse: export: {says}")

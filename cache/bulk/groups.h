@@ -7,13 +7,13 @@
  * A partition has a queue of groups. A change is added to the last group, or to a new one
  *
  *   - if the last group is full, in rows or bytes
- *   - if the last group has a change of the same row: so the later of the two is made last. But a
- *     WRITE_UPSERT_REPLACE takes the place of another one, which it would overwrite: that one is
- *     not sent, even if the service refuses the later one
+ *   - if the last group has a change of the same row: so the later of the two is made last.
+ *     Exception: of two WRITE_UPSERT_REPLACE of one row only the later one is sent. If the service
+ *     refuses it, the earlier one is lost, too
  *
  * The groups of a partition are sent in their order, one at a time: the next one after groups_end.
  * A group that can get no more rows is ready, and taken at once. If there is no room for another
- * change, the largest group is taken, of those whose partition has no batch under way. So input
+ * change, the largest group is taken whose partition has no batch under way. So input
  * that is sorted by partition needs one batch for 100 rows, and input in another order as few as
  * the room allows. Example: rows of 1,000 bytes in random order over 20,000 partitions are sent
  * four to a batch. */
@@ -48,7 +48,7 @@ struct groups_batch {
     size_t n, bytes;                                 /* bytes: of memory */
     const struct grouped *changes[GROUPS_BATCH_MAX]; /* ascending by position */
 };
-/* Takes a group that is ready; with takes_any and no ready one, the largest one. False: there is
+/* Takes a ready group; if none is ready and takes_any is set, the largest one. False: there is
  * none, or max_out_bytes is reached. The batch stays valid until groups_end. */
 bool groups_take(struct groups *groups, bool takes_any, struct groups_batch *ret);
 void groups_end(struct groups *groups, struct groups_batch *batch);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef CACHE_BULK_TABLE_MAP_H
 #define CACHE_BULK_TABLE_MAP_H
-/* What a table's rows tell of its keys: how many are below each prefix, and what the service's
- * guidance warns of. It takes the rows of account_export, and its memory does not grow with them.
- * Pure; one thread. */
+/* Collects facts about the keys of a table: how many entities are below each prefix, and what the
+ * service's guidance warns of. It takes the rows of account_export, and its memory does not grow
+ * with them. Pure; one thread. */
 #include "cache/scan/key_growth.h"
 #include "cache/scan/survey.h"
 #include "client/store/page.h"

@@ -6,7 +6,7 @@
 #include "client/base/position.h"
 
 struct owned_range {
-    const char *table; /* NULL: the account; it and the range are views of `text` */
+    const char *table; /* NULL: the list of tables. `table` and `range` point into `text`. */
     struct range range;
     struct buffer text; /* table, NUL, lo, hi; empty: the range is not set */
 };

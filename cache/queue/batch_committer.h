@@ -6,23 +6,24 @@
  *
  *   404, 409, 412: a row is not     the rows are read once, from the refused one to the last. Each
  *   as the change expects it        change ends by what was found (reconcile.h), or is sent again.
- *                                   If the page has less than half of these rows, because there are
- *                                   other rows between them, each later read is a get: of one row,
- *                                   then of the next 2, 4, ...
- *   the table does not exist, or    the deletes are made; the texts have failed
+ *                                   If the page has less than half of these rows (others lie
+ *                                   between them), single rows are read from then on: one, then 2,
+ *                                   4, ... before the rest is sent again
+ *   the table does not exist, or    the deletes count as done; the texts have failed
  *   is being deleted
  *   another error that names a row  that change has failed; the others are sent again
  *   400, 413 without a row          the two halves of the batch are sent one after the other
- *   403 and others                  all have failed
+ *   another error without a row     all have failed. Example: 403
  *   the service is not available    the changes stay queued, and are sent again later
  *
- * `stored` or `failed` is called at once for each change that ends, in the thread that sends the
- * batch and without a lock. Only afterwards the change leaves the queue (pending_end).
+ * `failed` is called at once for each change that failed, `stored` for each text that was stored,
+ * in the thread that sends the batch and without a lock. Only afterwards the change leaves the
+ * queue (pending_end).
  *
  * Thread-safety: any thread; no lock of its own. */
 #include "cache/queue/committer.h"
 
-struct batch_committer { /* all of it outlives the users */
+struct batch_committer { /* what it points to outlives each batch_commit */
     struct committer *committer;
     const struct clock *clock;
     int64_t patience_ms; /* how long a request may take, with its retries */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef CACHE_SCAN_EQUAL_PARTS_H
 #define CACHE_SCAN_EQUAL_PARTS_H
-/* Equal parts: where a range is cut into parts that have about as many rows each, from the rows in
- * key order, or from some of them and how many follow each. Of many rows only some positions are
- * kept, evenly, so the memory does not depend on their number. Pure; one thread. */
+/* Cuts a range into parts that have about the same number of rows. It takes the rows in key order,
+ * or some of them with the number of rows that follow each. Of many rows it keeps some positions,
+ * evenly, so its memory does not depend on their number. Pure; one thread. */
 #include "client/base/position.h"
 
 struct equal_parts;

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef CACHE_SCAN_GAP_H
 #define CACHE_SCAN_GAP_H
-/* Gap: what is behind the rows that a chunk has shown, up to its end, for scan_split, which never
- * reads most of them. How many rows a gap has is estimated: how dense the rows are before and
- * behind it, times its width. Both are measured along one axis of keys, by the key model: along row
- * keys where the gap ends with its partition, else along partition keys. Pure; one thread.
+/* The gap of a chunk: the range between the rows that a page has shown and the end of the chunk.
+ * scan_split never reads most gaps. It estimates how many rows a gap has: the density of the rows
+ * before and behind it, times its width. Both are measured along one axis of keys, by the key
+ * model: along row keys if the gap ends with its partition, else along partition keys. Pure; one
+ * thread.
  *
- * A chunk's `pages_left` is the number of rows (not pages) that are expected in its gap; infinite:
- * its gap itself is to be asked. */
+ * A chunk's `pages_left` is the number of rows (not of pages) that its gap is expected to have.
+ * Infinite: nothing is known of the gap, and its beginning is to be read. */
 #include "cache/scan/chunk.h"
 #include "cache/scan/key_model.h"
 
 /* What is known along one axis of keys: `rows` rows between two keys. */
 struct gap_stretch {
     struct bytes first, last;
-    double rows; /* negative: it tells nothing */
+    double rows; /* negative: unknown */
 };
 
 /* A gap along one axis of keys. */
@@ -56,8 +57,9 @@ size_t gap_first_of_last(const struct run *run); /* the first row of the page's 
  * it. Of one along partition keys left.rows is negative where rows of one partition alone are. */
 void gap_find_axis(const struct gap_models *models, const struct chunk *chunk,
                    struct gap_axis *ret);
-/* Of an unbounded gap: appends the key behind all that share a beginning with the last key, the
- * shortest that the gap has an end of. So each answer there tells how far keys go, or bounds them.
+/* Of an unbounded gap: appends the first key behind all keys that share a beginning with the last
+ * key: the shortest beginning whose keys end inside the gap. So each answer there shows how far the
+ * keys go, or bounds them.
  * Appends nothing if only keys are left that share all that a page's keys share. 0 or -ENOMEM. */
 int gap_append_rung(const struct gap_axis *axis, struct buffer *ret);
 void gap_draw_line(const struct gap_axis *axis, double page_rows, struct gap_line *ret);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef CACHE_SCAN_KEY_GROWTH_H
 #define CACHE_SCAN_KEY_GROWTH_H
-/* Do new keys come behind all others, because they are times or a counter, or before all others,
- * because they are times that run backwards? Then all writes of new keys go to one place. Keys are
+/* Finds out whether new keys are greater than all others, because they are times or a counter, or
+ * smaller, because they are times that run backwards. Then all new keys go to one server. Keys are
  * added in order, each once. Pure; one thread; its memory does not grow.
  *
  * Most keys must have the same text before the time, or the same text around the number. A key
@@ -36,17 +36,18 @@ void key_growth_init(struct key_growth *growth);
 void key_growth_finish(struct key_growth *growth);
 int key_growth_add(struct key_growth *growth, struct bytes key); /* 0 or -ENOMEM */
 
-/* Fewer keys tell nothing. A year of months tells enough, but not a hundred numbered regions. */
+/* With fewer keys nothing is found. A year of months is enough, a hundred numbered regions are not.
+ */
 #define KEY_GROWTH_MIN_TIMES   10
 #define KEY_GROWTH_MIN_NUMBERS 1000
 struct key_growth_finding {
     enum key_growth_kind kind;
-    uint64_t members; /* so many keys at least; of all at least 4 of 5 */
+    uint64_t members; /* at least so many keys are of the kind; of all keys at least 4 of 5 */
     /* Of them: of a counter those with the least and the greatest number, else in key order. Views.
      */
     struct bytes first, last;
 };
-/* KEY_GROWTH_NONE: nothing is seen. */
+/* KEY_GROWTH_NONE: keys of neither kind. */
 struct key_growth_finding key_growth_find(const struct key_growth *growth);
 
 #endif

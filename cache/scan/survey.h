@@ -9,14 +9,15 @@
  * character. A prefix has at least two partitions. Below one that is no directory's name its
  * partitions follow.
  *
- * If the tree takes more than its maximum, the smallest parts of it are left out ("folded"), so
- * what is below a prefix may be more than its children tell: survey_rest. Each number that is there
- * stays exact. A prefix that is left with one child, and little beside it, is left out, too; its
- * child takes its place.
+ * If the tree takes more than its maximum, the smallest parts of it are left out ("folded"), so a
+ * prefix may have more than its children: survey_rest. Each number that is there stays exact. A
+ * prefix that is left with one child and little else is left out, too; its child takes its place.
  *
- * Let B be 8 * (the sum of all) * (the bytes of the largest node) / (the maximum of bytes), in the
- * measure by which is folded. Each partition of at least B is there. Each prefix of at least B is
- * there, or a prefix or partition in it that has all of it but less than 2 * B. */
+ * The bound: let B be 8 times the sum of all, times the bytes of the largest node, by the maximum
+ * of bytes; in entities or bytes, as by_bytes says. Each partition of at least B is there. Each
+ * prefix of at least B is there, or a prefix or partition in it that has all of it but less than
+ * twice B.
+ */
 #include "client/base/bytes.h"
 
 struct survey_counts {

@@ -2,7 +2,7 @@
 #ifndef CLIENT_BASE_MAP_H
 #define CLIENT_BASE_MAP_H
 /* A map from byte strings to records, which also keeps the order of their last use. It is for
- * bounded memories: the owner removes the records that were not used for longest.
+ * caches of bounded size: the owner removes the records that were not used for longest.
  *
  * A record is a struct of the owner that begins with a struct map_item and is freed by free(). The
  * map frees nothing. It has no lock: the owner locks. An item takes about 80 bytes, so a map is not

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_BASE_MONITOR_H
 #define CLIENT_BASE_MONITOR_H
-/* A mutex with one condition, for threads that wait and check meanwhile whether their call is
- * cancelled. Any thread. */
+/* A mutex with one condition, for threads that wait, and wake regularly to check whether their call
+ * was cancelled. Any thread. */
 #include "client/base/locked.h"
 
 struct monitor { /* private to monitor.c */

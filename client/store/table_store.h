@@ -22,11 +22,12 @@ int continuation_create_inner(const struct continuation *outer, struct bytes tok
 struct bytes continuation_token(const struct continuation *continuation);
 struct bytes continuation_position(const struct continuation *continuation);
 /* For implementations: the service sent rows that are not in the page, or compared rows with a
- * filter. Then even an empty page is progress. */
+ * filter. Then even an empty page counts as progress: a caller that waits goes on waiting. */
 void continuation_set_progress(struct continuation *continuation);
 bool continuation_is_progress(const struct continuation *continuation);
-/* For retrying_store, which delays after empty pages: how many pages in a row before this
- * continuation had no rows and no progress, and when the first of them was requested. */
+/* For retrying_store, which delays after empty pages: the pages without rows and without progress
+ * that follow each other up to this continuation. How many they are, and when the first of them was
+ * requested. */
 struct empty_run {
     int pages;
     int64_t since_ms;
@@ -37,7 +38,7 @@ void continuation_destroy(struct continuation *continuation); /* takes NULL */
 
 struct query {
     const char *table;
-    struct range range;               /* range_is_expressible */
+    struct range range;               /* range_is_expressible(range) holds */
     const char *filter;               /* the service's $filter text; NULL: none */
     const char *select;               /* the service's $select, names with commas; NULL: all */
     const struct continuation *after; /* NULL: from range.lo */
@@ -50,7 +51,7 @@ struct answer {
     struct continuation *next; /* NULL: the range is exhausted */
 };
 void answer_finish(struct answer *answer);
-/* False: an empty page with a continuation for which continuation_set_progress was not called. */
+/* True: the page has rows, or it is the last one, or continuation_set_progress was called. */
 bool answer_is_progress(const struct answer *answer);
 
 enum write_kind {
@@ -121,10 +122,10 @@ int table_store_list_tables(struct table_store *store, const char *only,
                             struct table_names *ret, struct continuation **ret_next);
 /* n = 1: a plain request (or a transaction of one write, if no URL can contain the key). n > 1: one
  * entity group transaction: all writes are made or none. -EINVAL without a request: not all in one
- * partition, an entity twice, too many writes, an if_match for a kind that has none, or none for
- * one that has; -EFBIG likewise: a batch that is too large. ret: n results, in the order of the
- * writes. After a failure, call->failure.operation is the index of the refused write, -1 if
- * unknown; is_ambiguous: the change may have been made nevertheless. */
+ * partition, an entity twice, too many writes, if_match is set for a kind that takes none, or
+ * missing for a kind that needs it. -EFBIG without a request: the batch is too large. ret: n
+ * results, in the order of the writes. After a failure, call->failure.operation is the index of the
+ * refused write, -1 if unknown; is_ambiguous: the change may have been made nevertheless. */
 int table_store_write(struct table_store *store, const char *table, const struct write *writes,
                       size_t n, struct call *call, struct write_result *ret);
 /* How many bytes of limits.batch_bytes the write takes: its part of the batch's body, encoded. This
@@ -132,15 +133,17 @@ int table_store_write(struct table_store *store, const char *table, const struct
  * them, too. A write of more than batch_bytes can only be sent alone. */
 size_t table_store_write_size(struct table_store *store, const char *table,
                               const struct write *write);
-/* Should the write be sent alone, if the caller has the choice? In a batch, the emulator Azurite
- * confuses some rare keys with those of another entity; after some others, it fails all later
- * batches. table_store_write sends a batch with such keys nevertheless. Pure. */
+/* Should the write be sent alone, if the caller has the choice? The emulator Azurite has
+ * two faults with batches: changes of some rare keys reach another entity, and after some other
+ * keys all later batches fail. table_store_write sends a batch with such keys nevertheless. Pure.
+ */
 bool table_store_goes_alone(const struct write *write);
 /* -EEXIST: it exists, perhaps spelled in another case; -EBUSY: it is being deleted. */
 int table_store_create_table(struct table_store *store, const char *table, struct call *call);
 int table_store_delete_table(struct table_store *store, const char *table, struct call *call);
-/* After a write, or a change of a table, failed with `error`: was the state not the expected one,
- * or may the change have been made nevertheless? Then the caller should read the present state. */
+/* After a write, or a change of a table, failed with `error`. True: the entity or table was not as
+ * the caller expected, or the answer was lost, so the change may have been made. Then the caller
+ * should read the present state. */
 static inline bool table_store_is_in_doubt(int error, const struct failure *failure)
 {
     return error == -ESTALE || error == -EEXIST || error == -ENOENT || failure->is_ambiguous;

@@ -10,9 +10,10 @@
  *     version (1)    the table's name in lower case    NUL    size of lo (2)    lo    hi
  *     checksum (6)
  *
- * Sizes have the greater byte first. The borders are positions as client/position.h has them, so
- * any character of a key can be in them. The checksum is the begin of the SHA-256 of all that is
- * before it, in every version: so a token of a later version is told from one that was changed. */
+ * Sizes have the greater byte first. The borders are positions as client/base/position.h has them,
+ * so any character of a key can be in them. The checksum is the begin of the SHA-256 of all that is
+ * before it, in every version: so a token of a later version is not taken for one that was changed.
+ */
 #include "client/base/position.h"
 #include "client/text/table_name.h"
 

@@ -3,9 +3,9 @@
 #define FS_BASE_PROCESS_ID_H
 /* Finds the process that sent a FUSE request. FUSE reports the id of a thread; the process is the
  * thread's group. It is read from /proc/ID/status and stat, and cached for 1 s for each thread,
- * because reading takes about 20 us. Of the other files in /proc/ID only comm is read: reading them
- * may block until a page fault of the calling process is served, and that can be a fault on this
- * mount.
+ * because reading takes about 20 us. Of the other files in /proc/ID only comm is read: reading any
+ * other one may block until a page fault of the calling process is served, and that can be a fault
+ * on this mount.
  *
  * Any thread; one leaf mutex, which is not held while reading. */
 #include "client/base/clock.h"
@@ -31,8 +31,8 @@ struct process {
 struct process_ids;
 int process_ids_create(const struct clock *clock, struct process_ids **ret);
 void process_ids_destroy(struct process_ids *ids); /* takes NULL */
-/* Fills *ret in any case; number 0: unknown. 0; or -EMFILE, -ENFILE or -ENOMEM: /proc could not be
- * read, so it is not known whether /proc shows the caller. */
+/* Fills *ret in any case; its number is 0 if the process is unknown. Returns 0; or -EMFILE, -ENFILE
+ * or -ENOMEM: /proc could not be read, so it is not known whether /proc shows the caller. */
 int process_ids_find(struct process_ids *ids, pid_t thread, struct process *ret);
 /* The same for the caller of FLUSH. It may be in an execve, which closes descriptors. Then the
  * kernel blocks each read of its `stat` until the FLUSH is answered (measured with 6.18: such a

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef FS_MAP_WARNINGS_H
 #define FS_MAP_WARNINGS_H
-/* What the keys of a table tell that the guidance for the service warns of. Pure; one thread. */
+/* The warnings of `tablefuse map`: what the service's guidance warns of, found in a table's keys.
+ * Pure; one thread. */
 #include "fs/map/drawing.h"
 
 enum map_warning {

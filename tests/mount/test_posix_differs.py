@@ -369,8 +369,8 @@ DIFFERENCES = [
     ),
     Difference(
         "open",
-        "a full file system is told beforehand",
-        "the service tells no limit: 1 PiB is free, always",
+        "a full file system is reported beforehand",
+        "the service has no limit that can be read: 1 PiB is free, always",
         room_that_is_left,
         (1 << 50, 1000000000),
     ),

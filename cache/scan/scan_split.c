@@ -26,10 +26,12 @@
 #define KEYS_MAX        1048576 /* in all pages, which stay until the end */
 #define PAGE_ROWS_MIN   16
 #define PAGE_ROWS_MAX   1000
-#define SMALL_SHARE     64 /* a gap is small enough with that share of a part */
-#define UNSURE          8  /* the model expects that share of the rows, or less: is it the end? */
-/* A gap is worth so many times the rows that it had if all were spread as the model expects. 1: the
- * largest of 64 parts of "package", 1,000,000, is 7.1 times the mean, not 3.5. */
+#define SMALL_SHARE     64 /* a gap with 1/64 of a part or less is not cut any more */
+/* If the model expects less than 1/8 of the rows before a gap in it, the keys may end there. */
+#define UNSURE 8
+/* The worth of a gap by its width is this factor, times the number of rows that the gap would have
+ * if all rows were spread as the model expects. With 1, the largest of 64 parts of 1,000,000 rows
+ * of "package" has 7.1 times the mean, with 2 it has 3.7 times. */
 #define WIDTH_SHARE 2.0
 
 struct split_scan {

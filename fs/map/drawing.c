@@ -34,7 +34,7 @@ static int add_part(struct map_parts *parts, struct map_part part)
 
 struct search {
     const struct map_drawing *drawing;
-    uint64_t least, nearly; /* nearly: a prefix of so much gives way */
+    uint64_t least, nearly; /* a prefix of at least `nearly` is replaced by its children */
     struct map_parts *parts;
 };
 

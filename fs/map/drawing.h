@@ -46,7 +46,7 @@ int map_append_key(struct bytes partition_key, struct buffer *ret); /* of a part
 int map_append_cut(struct bytes text, size_t columns, struct buffer *ret);
 /* How many columns the text takes at a terminal, at most. */
 size_t map_columns(struct bytes text);
-/* The size of its longest beginning, in whole characters, of at most so many columns. */
+/* The number of bytes at the beginning of the text that fit into `columns`, in whole characters. */
 size_t map_beginning(struct bytes text, size_t columns);
 
 #endif

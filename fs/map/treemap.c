@@ -4,15 +4,16 @@
 #include "fs/map/treemap.h"
 #include "client/base/base.h"
 
-/* How much longer than wide the worst part of a row is: of weights `sum` in all, between `least`
- * and `most`, in a box of so much area for each weight, along a side of this length. */
+/* The ratio of the longer to the shorter side of the worst part of a row. The row lies along a side
+ * of length `side`. Its weights have the sum `sum`; `least` and `most` are its smallest and its
+ * greatest. A weight of 1 has the area `scale`. */
 static double worst_of(double sum, double least, double most, double scale, double side)
 {
     double depth = sum * scale / side;
     return MAX(most * scale / (depth * depth), depth * depth / (least * scale));
 }
 
-/* How many weights, at least one, the next row takes; *ret_sum: of them. */
+/* The number of weights in the next row, at least 1. *ret_sum: their sum. */
 static size_t row_of(const double *weights, size_t count, double scale, double side,
                      double *ret_sum)
 {

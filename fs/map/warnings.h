@@ -13,9 +13,9 @@ enum map_warning {
     MAP_WARNINGS
 };
 
-/* A partition with fewer entities is no burden: it takes as many in a second. */
+/* A partition with fewer entities gets no warning: the service writes this number in a second. */
 #define MAP_WARNING_LARGE 2000
-/* So many partitions of one entity are worth a word. */
+/* The table needs this number of partitions with one entity for MAP_WARNING_SINGLE. */
 #define MAP_WARNING_MANY 1000
 
 bool map_warning_is_given(const struct map_drawing *drawing, enum map_warning warning);
@@ -23,8 +23,8 @@ bool map_warning_is_given(const struct map_drawing *drawing, enum map_warning wa
  * the drawing has columns. */
 int map_warning_append(const struct map_drawing *drawing, enum map_warning warning,
                        struct buffer *ret);
-/* Those that are given, or that the table is empty, in lines of at most so many columns, an empty
- * line before each. */
+/* Appends the warnings that are given, or a sentence that the table is empty. Each line has at most
+ * `columns` columns, and an empty line precedes each warning. */
 int map_warnings_append_text(const struct map_drawing *drawing, size_t columns, struct buffer *ret);
 
 #endif

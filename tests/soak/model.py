@@ -1,0 +1,78 @@
+"""What may be stored under each key, from what each program was told. A key is (table, PartitionKey, RowKey) and is
+changed by one program at a time; None is the value of an absent entity."""
+import threading
+import time
+
+
+class Model:
+    """Any thread."""
+
+    def __init__(self):
+        self._lock = threading.Lock()
+        self._may_be = {}  # key: set of values
+        self._unsynced = {}  # mount: {key: values that come back if its process is killed}
+        self._deaths = {}  # mount: how often its process was killed
+        self._history = {}  # key: [(when, mount, value, whether the program was told)]
+        self.in_doubt = set()  # values of which no program was told that they are stored
+
+    def may_be(self, key):
+        with self._lock:
+            return set(self._may_be.get(key, {None}))
+
+    def keys(self):
+        with self._lock:
+            return list(self._may_be)
+
+    def begin(self, mount, changes, steps=()):
+        """Changes are {key: value}. A program that removes before it writes has None among its steps. Returns what `end`
+        takes."""
+        with self._lock:
+            before = {key: self._may_be.get(key, {None}) for key in changes}
+            for key, value in changes.items():
+                self._may_be[key] = before[key] | {value, *steps}
+            return before, changes, self._deaths.get(mount, 0)
+
+    def end(self, mount, begun, is_told, is_queued):
+        """is_told: the program was told that all of it is done; else each of the values may be there."""
+        before, changes, deaths = begun
+        with self._lock:
+            has_died = self._deaths.get(mount, 0) != deaths
+            for key, value in changes.items():
+                self._history.setdefault(key, []).append((time.monotonic(), mount.name, value, is_told))
+                if not is_told or (is_queued and has_died):
+                    self.in_doubt.add(value)
+                    continue
+                self._may_be[key] = {value}
+                if is_queued:
+                    self._unsynced.setdefault(mount, {}).setdefault(key, set()).update(before[key])
+                else:
+                    self._unsynced.get(mount, {}).pop(key, None)
+
+    def unsynced(self, mount, is_below):
+        """The keys of what a program was told but which is not yet safe, for `synced`."""
+        with self._lock:
+            return [key for key in self._unsynced.get(mount, {}) if is_below(key)]
+
+    def synced(self, mount, keys):
+        """Their last changes were stored. The program that changes them has waited meanwhile."""
+        with self._lock:
+            for key in keys:
+                self._unsynced.get(mount, {}).pop(key, None)
+
+    def history(self, key):
+        """Its last changes, for a person."""
+        with self._lock:
+            return "".join(f"\n    {each}" for each in self._history.get(key, [])[-6:])
+
+    def killed(self, mount):
+        with self._lock:
+            for key in self._may_be:
+                self._history.setdefault(key, []).append((time.monotonic(), mount.name, "killed", ""))
+            self._deaths[mount] = self._deaths.get(mount, 0) + 1
+            for key, values in self._unsynced.pop(mount, {}).items():
+                self.in_doubt |= self._may_be[key]
+                self._may_be[key] |= values
+
+    def deaths(self, mount):
+        with self._lock:
+            return self._deaths.get(mount, 0)

@@ -1,0 +1,310 @@
+"""The programs of the soak: each works on a table of its own, which nothing else changes, in a thread of its own. What it
+does follows from the seed alone, as long as the program before it ended in the same way."""
+import json
+import os
+import pathlib
+import random
+import re
+import shutil
+import signal
+import subprocess
+import threading
+import time
+
+from values import text_of
+
+PARTITIONS = ["p", "quite a long partition", "ü"]
+ROWS = 12
+
+# What a program says of a service, or of a mount, that does not answer. Then the change may be made or not.
+AWAY = re.compile(
+    "Connection (timed out|refused|reset)|Transport endpoint is not connected|Software caused connection abort"
+    "|Read-only file system|Input/output error|No route to host|Host is down|Network is unreachable|not mounted|no answer|Timeout was reached"
+)
+
+
+class Program(threading.Thread):
+    """One of the programs. `soak` has mounts, the model, and takes what is wrong."""
+
+    def __init__(self, soak, mount, number):
+        super().__init__(daemon=True)
+        self.name = f"{type(self).__name__.lower()}{number}"
+        self.soak, self.mount, self.table = soak, mount, f"soak{number}"
+        self.chance = random.Random(f"{soak.seed} {self.name}")
+        self.directory = pathlib.Path(soak.directory) / self.name
+        self.directory.mkdir()
+        self.made = self.ended = self.in_doubt = 0
+        self.process = None
+        self._values = 0
+
+    def run(self):
+        while not self.soak.is_over():
+            if self.mount.wait():
+                self.step()
+
+    def new_value(self):
+        self._values += 1
+        return f"{self.name}-{self._values}", self.chance.randrange(1000)
+
+    def key(self):
+        return self.table, self.chance.choice(PARTITIONS), f"r{self.chance.randrange(ROWS)}"
+
+    def path(self, key):
+        return self.mount.point / key[0] / key[1] / f"{key[2]}.json"
+
+    def call(self, *command):
+        """(exit code, what it said)"""
+        self.process = subprocess.Popen(
+            [str(word) for word in command],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=self.soak.environment,
+            start_new_session=True,
+            text=True,
+            errors="replace",
+        )
+        said = self.process.communicate()[0]
+        self.ended += 1
+        return self.process.returncode, said
+
+    def kill(self):
+        if self.process is not None and self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+
+    def change(self, changes, *command, steps=(), is_queued=None):
+        """Runs a program that makes these changes. True: it was told that all of them are made."""
+        self.made += 1
+        deaths = self.soak.model.deaths(self.mount)
+        begun = self.soak.model.begin(self.mount, changes, steps)
+        code, said = self.call(*command)
+        is_queued = self.mount.is_writeback if is_queued is None else is_queued
+        self.soak.model.end(self.mount, begun, code == 0, is_queued)
+        self.excuse(" ".join(str(word)[:60] for word in command[:5]), code, said, deaths)
+        return code == 0
+
+    def excuse(self, what, code, said, deaths, also=None):
+        """Is wrong if a program failed that had no reason to."""
+        if code == 0:
+            return
+        self.in_doubt += 1
+        has_died = not self.mount.is_there() or deaths != self.soak.model.deaths(self.mount)
+        if not (self.soak.is_over() or has_died or AWAY.search(said) or (also and also.search(said))):
+            self.soak.wrong(f"{self.name}: {what} ended with {code}: {said[-400:]}{self.mount.last_errors()}")
+
+    def shell(self, changes, script, *words, **how):
+        return self.change(changes, "bash", "-c", f"set -e -o pipefail; {script}", "bash", *words, **how)
+
+    def known(self, key):
+        """Its value, if there is one, and only one that is possible."""
+        values = self.soak.model.may_be(key)
+        return next(iter(values)) if len(values) == 1 else None
+
+    def write(self, key):
+        value = self.new_value()
+        self.shell(
+            {key: value}, 'mkdir -p "${1%/*}"; printf "%s\\n" "$2" > "$1"', self.path(key), text_of(value)
+        )
+
+    def sync(self):
+        """After it, what this program was told is stored."""
+        keys = self.soak.model.unsynced(self.mount, lambda key: key[0] == self.table)
+        code, said = self.call("sync", self.mount.point / self.table)
+        if code == 0:
+            self.soak.model.synced(self.mount, keys)
+        elif not AWAY.search(said) and not self.soak.is_over() and "No such file" not in said:
+            self.soak.wrong(f"{self.name}: sync: {said}")
+
+    def tree(self):
+        """(a directory of texts, {key: value}) for the programs that copy directories."""
+        partition, source = self.chance.choice(PARTITIONS), self.directory / "tree"
+        shutil.rmtree(source, ignore_errors=True)
+        source.mkdir()
+        changes = {}
+        for row in sorted(self.chance.sample(range(ROWS), self.chance.randrange(1, ROWS))):
+            value = self.new_value()
+            (source / f"r{row}.json").write_text(text_of(value) + "\n")
+            changes[(self.table, partition, f"r{row}")] = value
+        return source, self.mount.point / self.table / partition, changes
+
+
+class Bash(Program):
+    """Redirections, `rm`, `mv`, and texts that end too early, of which a shell is not told."""
+
+    def step(self):
+        key = self.key()
+        kind = self.chance.choice(["write", "write", "append", "remove", "move", "cut", "sync"])
+        if kind == "sync":
+            self.sync()
+        elif kind == "write" or self.known(key) is None:
+            self.write(key)
+        else:
+            getattr(self, kind)(key)
+
+    def append(self, key):
+        value = self.new_value()
+        self.shell({key: value}, 'printf "%s\\n" "$2" >> "$1"', self.path(key), text_of(value))
+
+    def remove(self, key):
+        self.shell({key: None}, 'rm "$1"', self.path(key))
+
+    def move(self, key):
+        other, value = self.key(), self.known(key)
+        if other != key:
+            changes = {key: None, other: value}
+            self.shell(changes, 'mkdir -p "${2%/*}"; mv "$1" "$2"', self.path(key), self.path(other))
+
+    def cut(self, key):
+        name = self.new_value()[0]
+        with self.mount.quiet() as is_quiet:
+            code, said = self.call("bash", "-c", 'printf "%s" "$2" > "$1"', "bash", self.path(key), f'{{"Name": "{name}"')
+            self.soak.note_refused(self.mount, name, is_surely=is_quiet() and code == 0)
+
+
+class Sed(Program):
+    """`sed -i`: a new file, and a rename."""
+
+    def step(self):
+        key = self.key()
+        value = self.known(key)
+        if value is None:
+            return self.write(key)
+        turn = self.chance.randrange(1000)
+        self.shell({key: (value[0], turn)}, 'sed -i "s/\\"Turn\\": [0-9]*/\\"Turn\\": $2/" "$1"', self.path(key), turn)
+
+
+class Vim(Program):
+    """An editor with a swap file, a backup and fsync."""
+
+    def step(self):
+        key = self.key()
+        value = self.known(key)
+        if value is None:
+            return self.write(key)
+        turn = self.chance.randrange(1000)
+        edit = f'%s/"Turn": [0-9]*/"Turn": {turn}/'
+        commands = ["-u", "NONE", "-i", "NONE", "-c", "set backup writebackup", "-c", edit, "-c", "wq!"]
+        self.change({key: (value[0], turn)}, "vim.tiny", "-N", "-es", "-V1", *commands, self.path(key))
+
+
+class Cp(Program):
+    def step(self):
+        source, target, changes = self.tree()
+        self.shell(changes, 'mkdir -p "$2"; cp -r "$1/." "$2/"', source, target)
+        if self.chance.random() < 0.3:
+            self.sync()
+
+
+class Rsync(Program):
+    def step(self):
+        source, target, changes = self.tree()
+        flags = self.chance.choice([["-a"], ["-a", "--inplace"], ["-a", "--delete"]])
+        if "--delete" in flags:
+            _, partition, _ = next(iter(changes))
+            changes = {(self.table, partition, f"r{row}"): None for row in range(ROWS)} | changes
+        self.shell(changes, 'mkdir -p "$2"; rsync "${@:3}" "$1/" "$2/"', source, target, *flags)
+
+
+class Tar(Program):
+    """Unlinks before it writes, unless it is told to overwrite."""
+
+    def step(self):
+        source, target, changes = self.tree()
+        flags = self.chance.choice([[], ["--overwrite"]])
+        script = 'mkdir -p "$2"; tar -C "$1" -cf - . | tar -C "$2" -xf - "${@:3}"'
+        self.shell(changes, script, source, target, *flags, steps=() if flags else (None,))
+
+
+class Remove(Program):
+    """`rm -r` of partitions, and of the table."""
+
+    def step(self):
+        if self.chance.random() < 0.7:
+            source, target, changes = self.tree()
+            self.shell(changes, 'mkdir -p "$2"; cp -r "$1/." "$2/"', source, target)
+            return
+        partitions = PARTITIONS if self.chance.random() < 0.3 else [self.chance.choice(PARTITIONS)]
+        changes = {(self.table, partition, f"r{row}"): None for partition in partitions for row in range(ROWS)}
+        target = self.mount.point / self.table
+        if len(partitions) == 1:
+            target /= partitions[0]
+        self.shell(changes, 'if [ -e "$1" ]; then rm -r "$1"; fi; mkdir -p "$2"', target, self.mount.point / self.table)
+
+
+class Bulk(Program):
+    """`import` and `export` beside the mounts: they talk to the service themselves."""
+
+    def step(self):
+        partition = self.chance.choice(PARTITIONS)
+        file, target = self.directory / "lines", f"{self.soak.source}/{self.table}"
+        rows = self.chance.sample(range(ROWS), self.chance.randrange(1, ROWS))
+        changes = {(self.table, partition, f"r{row}"): self.new_value() for row in rows}
+        with open(file, "w", encoding="utf-8") as lines:
+            for (_, partition, row), value in changes.items():
+                keys = {"PartitionKey": partition, "RowKey": row}
+                lines.write(json.dumps(keys | json.loads(text_of(value))) + "\n")
+        script = '"$1" import --quiet --create --mode=replace "$2" < "$3"'
+        self.shell(changes, script, self.soak.program, target, file, is_queued=False)
+        out = self.directory / "exported"
+        code, said = self.call(self.soak.program, "export", "--quiet", "--output", out, target)
+        if code == 0:
+            self.soak.check_texts(self.name, out.read_text())
+        elif not AWAY.search(said) and not self.soak.is_over():
+            self.soak.wrong(f"{self.name}: export ended with {code}: {said[-400:]}")
+
+
+class Contest(Program):
+    """Several of them change the same entities, over both mounts. What is there at the end is not known: only that texts
+    are whole, and that all see the same."""
+
+    TABLE = "soakshared"
+    OUTRUN = re.compile("Stale file handle|No such file|File exists|Device or resource busy|cannot overwrite directory")
+
+    def step(self):
+        key = (self.TABLE, self.chance.choice(PARTITIONS[:2]), f"r{self.chance.randrange(4)}")
+        path, text = self.path(key), text_of(self.new_value())
+        script = self.chance.choice(
+            [
+                """printf '%s\\n' "$2" > "$1" """,
+                """printf '%s\\n' "$2" > "${1%/*}/.new"; mv "${1%/*}/.new" "$1" """,
+                """printf '%s\\n' "$2" >> "$1" """,
+                """sed -i 's/"Turn": [0-9]*/"Turn": 1/' "$1" """,
+                """rm "$1" """,
+            ]
+        )
+        deaths = self.soak.model.deaths(self.mount)
+        self.made += 1
+        code, said = self.call("bash", "-c", f'set -e; mkdir -p "${{1%/*}}"; {script}', "bash", path, text)
+        self.excuse(f"{script} {path}", code, said, deaths, self.OUTRUN)
+
+
+class Client(Program):
+    """Changes the same entities past every mount."""
+
+    def step(self):
+        file, target = self.directory / "lines", f"{self.soak.source}/{Contest.TABLE}"
+        with open(file, "w", encoding="utf-8") as lines:
+            for partition in PARTITIONS[:2]:
+                keys = {"PartitionKey": partition, "RowKey": f"r{self.chance.randrange(4)}"}
+                lines.write(json.dumps(keys | json.loads(text_of(self.new_value()))) + "\n")
+        mode = self.chance.choice(["replace", "insert", "delete --any-version"])
+        script = f'"$1" import --quiet --mode={mode} "$2" < "$3"'
+        self.made += 1
+        code, said = self.call("bash", "-c", script, "bash", self.soak.program, target, file)
+        if code not in (0, 6):  # 6: an insert was refused
+            self.excuse(f"import --mode={mode}", code, said, 0)
+        time.sleep(0.2)
+
+
+class Read(Program):
+    """Reads all that the others write: no text may be cut or mixed."""
+
+    def step(self):
+        script = (
+            'find "$1" -mindepth 1 -name .tablefuse -prune -o -name "*.json" -print0 2>/dev/null'
+            ' | xargs -0 -r cat 2>/dev/null > "$2" || :'
+        )
+        out = self.directory / "read"
+        self.call("bash", "-c", script, "bash", self.mount.point, out)
+        self.made += 1
+        self.soak.check_texts(self.name, out.read_text(errors="replace"), self.mount)

@@ -1,0 +1,353 @@
+#!/usr/bin/env python3
+"""A long bad day: programs that people use work on two mounts of one account, one with write-back, while the service
+fails, is away, and a mount's process is killed. At the end the service, both mounts and what each program was told must
+agree. Exit code 0: they do. The same seed runs the same operations again."""
+import argparse
+import collections
+import contextlib
+import os
+import pathlib
+import random
+import re
+import shutil
+import sys
+import tempfile
+import threading
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "mount"))
+
+import programs
+from harness import FAULTY, MOUNT_SEC, TABLEFUSE, Azurite, LocalAccount, Mount, environment, run
+from model import Model
+from other_client import other_client
+from values import Broken, value_of, values_of
+
+# one in so many requests of each kind; primes, so that they do not fall on the same requests
+FAULTS = (
+    "latency=1,empty=1,short=40,fail=*:/23:503:ServerBusy,fail=*:/61:500:OperationTimedOut,fail=*:/47:0:reset,"
+    "lost=write:/19,lost=batch:/13,lost=delete:/17,lost=create_table:/3,lost=delete_table:/3"
+)
+# what a mount says after its predecessor was killed
+KEPT = r"tablefuse: \d+ new files? of this account in \S+: kept there because .*\n"
+TIMEOUT_SEC = 20  # of an operation of the mount: longer than an outage
+END_SEC = 60  # for all that follows the programs
+SETTLED_SEC = 45  # for threads and kernel nodes to go
+MEMORY = (64 + 64 + 64) << 20  # of a process: its cache, its queue, and what it is itself
+IDLE_THREADS, IDLE_DESCRIPTORS = 40, 8  # more than at the start: what waits for the next request
+
+
+def is_sanitized(pid):
+    return re.search("lib[at]san",  pathlib.Path(f"/proc/{pid}/maps").read_text()) is not None
+
+
+class SoakMount:
+    """A mount whose process is killed now and then."""
+
+    def __init__(self, soak, name, *options):
+        self.name, self.is_writeback = name, "writeback" in options
+        self._soak, self._options = soak, [f"timeout={TIMEOUT_SEC}", "ttl=2", *options]
+        base = pathlib.Path(soak.directory) / name
+        for part in ("mnt", "logs", "state"):
+            (base / part).mkdir(parents=True)
+        # a program that comes before the next mount finds no place for its files
+        (base / "mnt").chmod(0o555)
+        if os.geteuid() == 0:
+            run("mount", "-t", "tmpfs", "-o", "ro,size=4k", "soak", base / "mnt")
+        self.mount = Mount(base / "mnt", base / "logs")
+        self.point = self.mount.point
+        self._is_there = threading.Event()
+        self.start()
+        self.at_start = self.mount.stats()
+        self.threads_at_start = self.threads()
+
+    def threads(self):
+        return len(os.listdir(f"/proc/{self.mount.pid}/task"))
+
+    def start(self):
+        variables = self.mount.variables() | {"TABLEFUSE_FAULTS": self._soak.faults}
+        source = [self._soak.service.source] if self._soak.service.source else []
+        done = run(
+            self._soak.daemon, "mount", "-o", ",".join(self._options), *source, self.point,
+            env=self._soak.environment | variables, timeout=MOUNT_SEC,
+        )
+        assert not re.sub(KEPT, "", done.stdout + done.stderr), done
+        self.mount.adopt()
+        self._is_there.set()
+
+    def wait(self):
+        """False: the soak has ended."""
+        while not self._is_there.wait(0.2):
+            if self._soak.is_over():
+                return False
+        return True
+
+    def is_there(self):
+        return self._is_there.is_set()
+
+    def kill(self):
+        self._is_there.clear()
+        self.mount.send(9)
+        assert self.mount.has_ended()
+        self._soak.model.killed(self)
+        tool = ["umount", "-l"] if os.geteuid() == 0 else ["fusermount3", "-uz"]
+        run(*tool, self.point)
+        self.start()
+
+    @contextlib.contextmanager
+    def quiet(self):
+        """Yields a function: the process was not killed."""
+        deaths = self._soak.model.deaths(self)
+        yield lambda: deaths == self._soak.model.deaths(self)
+
+    def last_errors(self):
+        with contextlib.suppress(OSError):
+            return "\n  " + "\n  ".join(self.mount.control("errors").splitlines()[-4:])
+        return ""
+
+    def lost_texts(self):
+        return [text for name, text in self.mount.lost_texts().items() if not name.endswith(".reason")]
+
+
+class Soak:
+    def __init__(self, seconds, seed, service, faults, outage, directory, mutant=None):
+        self.daemon = str(pathlib.Path(FAULTY).with_name(f"tablefuse-{mutant}")) if mutant else FAULTY
+        self.seed, self.service, self.faults, self.directory = seed, service, faults, directory
+        self.seconds, self.outage = seconds, pathlib.Path(outage)
+        self.program, self.source = TABLEFUSE, service.source or service.endpoint
+        self.environment = environment(**service.credentials)
+        self.model = Model()
+        self.problems = []
+        self.mounts, self.programs = [], []
+        self.refused = {}  # name of a text: [the mount, when, whether it must be in lost+found]
+        self.events = collections.Counter()
+        self._is_over = threading.Event()
+        self._first_wrong = threading.Event()  # ends the run of a mutant
+        self.mutant = mutant
+        self._lock = threading.Lock()
+        self.chance = random.Random(f"{seed} events")
+
+    def is_over(self):
+        return self._is_over.is_set()
+
+    def wrong(self, what):
+        with self._lock:
+            self.problems.append(what)
+            if self.mutant:
+                self._first_wrong.set()
+        print(f"WRONG  {what}", flush=True)
+
+    def note_refused(self, mount, name, is_surely):
+        with self._lock:
+            self.refused[name] = [mount, time.monotonic(), is_surely]
+
+    def check_texts(self, by, text, mount=None):
+        try:
+            self.events["texts read"] += sum(1 for _ in values_of(text))
+        except Broken as broken:
+            self.wrong(f"{by} read {broken}")
+
+    # What happens to the service and to the processes.
+
+    def spend_the_day(self):
+        end = time.monotonic() + self.seconds
+        away_sec = self.seconds / 10  # in all
+        while True:
+            pause = self.chance.uniform(0.03, 0.12) * self.seconds
+            if self._first_wrong.wait(min(pause, max(0, end - time.monotonic()))) or time.monotonic() > end - 2:
+                return
+            if self.chance.random() < 0.5 and away_sec > 0:
+                pause = min(away_sec, self.chance.uniform(0.01, 0.04) * self.seconds, TIMEOUT_SEC / 2)
+                away_sec -= pause
+                self.events["outages"] += 1
+                self.outage.touch()
+                time.sleep(pause)
+                self.outage.unlink()
+            else:
+                self.kill(self.chance.choice(self.mounts))
+
+    def kill(self, mount):
+        with self._lock:
+            for text in self.refused.values():
+                if text[0] is mount and time.monotonic() - text[1] < 20:
+                    text[2] = False  # the kernel had perhaps not yet reported the close
+        self.events[f"kills of {mount.name}"] += 1
+        mount.kill()
+
+    # The end.
+
+    def end_programs(self):
+        self._is_over.set()
+        until = time.monotonic() + 30
+        for program in self.programs:
+            program.join(max(0.1, until - time.monotonic()))
+            if program.is_alive():
+                self.wrong(f"{program.name} hangs in {program.process.args[:6] if program.process else 'its start'}")
+                program.kill()
+
+    def verify(self):
+        for mount in self.mounts:
+            run("sync", mount.point, check=False)
+            self.verify_counters(mount)
+        stored = self.read_service()
+        for key in self.model.keys():
+            may_be = self.model.may_be(key)
+            if stored.get(key) not in may_be:
+                self.wrong(f"{key} is {stored.get(key)}, and may be {may_be}{self.model.history(key)}")
+        for key in stored.keys() - set(self.model.keys()):
+            if key[0] != programs.Contest.TABLE:
+                self.wrong(f"{key} was never written: {stored[key]}")
+        self.events["entities at the end"] = len(stored)
+        time.sleep(2.1)  # ttl: what a killed process had stored is new for the others
+        for mount in self.mounts:
+            shown = self.read_mount(mount)
+            for key in stored.keys() | shown.keys():
+                if stored.get(key) != shown.get(key):
+                    self.wrong(f"{mount.name} shows {key} as {shown.get(key)}, and stored is {stored.get(key)}")
+        self.verify_lost()
+
+    def read_service(self):
+        """Past every mount."""
+        client, stored = other_client(self.service), {}
+        for table in [program.table for program in self.programs] + [programs.Contest.TABLE]:
+            for (pk, rk), members in client.stored(table).items():
+                plain = {name: value for name, (_, value) in members.items()}
+                try:
+                    stored[table, pk, rk] = value_of(plain)
+                except Broken as broken:
+                    self.wrong(f"stored in {table}: {broken}")
+        return stored
+
+    def read_mount(self, mount):
+        shown = {}
+        for path in sorted(mount.point.glob("soak*/*/*.json")):
+            with contextlib.suppress(Broken):
+                (shown[(*path.relative_to(mount.point).parts[:2], path.stem)],) = values_of(path.read_text())
+        return shown
+
+    def verify_lost(self):
+        for mount in self.mounts:
+            lost = [text.decode() for text in mount.lost_texts()]
+            for name, (of, _, is_surely) in self.refused.items():
+                found = sum(f'"{name}"' in text for text in lost)
+                if of is mount and (found > 1 or (is_surely and not found)):
+                    self.wrong(f"{name} was refused by {mount.name} and is {found} times in lost+found")
+            known = {"contest", "client"} | set(self.refused) | {value[0] for value in self.model.in_doubt if value}
+            for text in lost:
+                if not any(f'"{name}' in text for name in known):
+                    self.wrong(f"lost+found of {mount.name} has a text that was not refused: {text[:100]}")
+
+    def verify_counters(self, mount):
+        wanted = {
+            f"tablefuse_{name}": 0
+            for name in ("changing", "changes_waiting", "queued", "queued_bytes", "open_text_bytes", "waiting")
+        } | {
+            "tablefuse_inodes": mount.at_start.total("tablefuse_inodes"),
+            "process_open_fds": mount.at_start.total("process_open_fds") + IDLE_DESCRIPTORS,
+        }
+        if not is_sanitized(mount.mount.pid):
+            wanted["process_resident_memory_bytes"] = MEMORY
+        until = time.monotonic() + SETTLED_SEC
+        while True:
+            mount.mount.make_kernel_forget()
+            now = mount.mount.stats()
+            off = {name: now.total(name) for name in wanted if now.total(name) > wanted[name]}
+            if mount.threads() > mount.threads_at_start + IDLE_THREADS:
+                off["threads"] = mount.threads()
+            if not off:
+                break
+            if time.monotonic() > until:
+                self.wrong(f"{mount.name} is not at rest: {off}")
+                break
+            time.sleep(0.2)
+        self.events[f"requests of {mount.name}"] = now.requests()
+        self.events[f"retries of {mount.name}"] = now.total("tablefuse_retries_total")
+        self.events[f"MiB of {mount.name}"] = now.total("process_resident_memory_bytes") >> 20
+        self.events[f"threads of {mount.name}"] = mount.threads()
+        self.events[f"descriptors of {mount.name}"] = now.total("process_open_fds")
+
+    def unmount(self):
+        for mount in self.mounts:
+            done = mount.mount.unmount(check=False)
+            if done.returncode != 0 or done.stderr:
+                self.wrong(f"unmount of {mount.name} ended with {done.returncode}: {done.stderr}")
+            mount.mount.let_end()  # only the mount point's own file system is left
+            mount.mount.finish()
+
+    def leave_nothing(self):
+        self._is_over.set()
+        for program in self.programs:
+            program.kill()
+        Mount.kill_all()
+        for mount in self.mounts:
+            mount.mount._detach()
+        self.service.stop()
+
+    def watch(self):
+        """Ends all that hangs."""
+        time.sleep(self.seconds + 2 * END_SEC)
+        self.wrong("hangs: everything is killed")
+        self.report()
+        self.leave_nothing()
+        os._exit(1)
+
+    def report(self):
+        print(f"seed {self.seed}")
+        for program in self.programs:
+            print(
+                f"  {program.name} on {program.mount.name}: {program.made} changes, {program.in_doubt} in doubt,"
+                f" {program.ended} processes"
+            )
+        for name, n in sorted(self.events.items()):
+            print(f"  {name}: {n}")
+        print(f"{len(self.problems)} wrong", flush=True)
+
+    def run(self):
+        for name, options in (("plain", []), ("writeback", ["writeback"])):
+            self.mounts.append(SoakMount(self, name, *options))
+        kinds = [
+            programs.Bash, programs.Bash, programs.Sed, programs.Vim, programs.Cp, programs.Cp, programs.Rsync,
+            programs.Tar, programs.Remove, programs.Bulk, programs.Contest, programs.Contest, programs.Client,
+            programs.Read, programs.Read,
+        ]
+        run("mkdir", *[self.mounts[0].point / name for name in [*map("soak{}".format, range(len(kinds))), programs.Contest.TABLE]])
+        first = self.chance.randrange(2)
+        self.programs = [kind(self, self.mounts[(n + first) % 2], n) for n, kind in enumerate(kinds)]
+        threading.Thread(target=self.watch, daemon=True).start()
+        for program in self.programs:
+            program.start()
+        self.spend_the_day()
+        self.end_programs()
+        if not (self.mutant and self.problems):
+            try:
+                self.verify()
+                self.unmount()
+            except (OSError, AssertionError) as error:
+                self.wrong(f"the end: {error}")
+        self.report()
+
+
+def main():
+    words = argparse.ArgumentParser(description=__doc__)
+    words.add_argument("--seconds", type=int, default=60, help="how long the programs work (60)")
+    words.add_argument("--seed", type=int, default=None, help="a random one, which is printed")
+    words.add_argument("--mutant", choices=["trusting", "claimless"], help="a program with a fault, which must be noticed")
+    words.add_argument("--keep", action="store_true", help="keep the directory with logs and lost+found")
+    options = words.parse_args()
+    seed = options.seed if options.seed is not None else random.randrange(1 << 30)
+    directory = tempfile.mkdtemp(prefix="tablefuse-soak-")
+    service = LocalAccount(pathlib.Path(directory) / "account.tf")
+    run(TABLEFUSE, "import", "--quiet", "--create", f"{service.source}/soak", env=environment())
+    outage = pathlib.Path(directory) / "outage"
+    soak = Soak(options.seconds, seed, service, f"{FAULTS},down={outage}", outage, directory, options.mutant)
+    try:
+        soak.run()
+    finally:
+        soak.leave_nothing()
+        if not options.keep:
+            shutil.rmtree(directory, ignore_errors=True)
+    return int(bool(soak.problems) != bool(options.mutant))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,41 @@
+"""What the soak stores: an entity that shows whether its text is whole. A value is (name, turn); the entity has both, and
+a padding that follows from the name."""
+import json
+import random
+import zlib
+
+
+class Broken(Exception):
+    """A text that is no entity of the soak: cut, mixed with another one, or with foreign properties."""
+
+
+def _padding(name):
+    chance = random.Random(zlib.crc32(name.encode()))
+    size = 20_000 if chance.random() < 0.05 else chance.randrange(400)
+    return format(chance.getrandbits(4 * size), "x") if size else ""
+
+
+def text_of(value):
+    name, turn = value
+    return json.dumps({"Name": name, "Turn": turn, "Padding": _padding(name)})
+
+
+def value_of(members):
+    """Of the members of an entity; what the service adds to them does not count."""
+    name, turn = members.get("Name"), members.get("Turn")
+    if not isinstance(name, str) or not isinstance(turn, int) or members.get("Padding") != _padding(name):
+        raise Broken(json.dumps(members)[:200])
+    return name, turn
+
+
+def values_of(text):
+    """The values of texts that follow each other."""
+    decoder, at = json.JSONDecoder(), 0
+    text = text.strip()
+    while at < len(text):
+        try:
+            members, end = decoder.raw_decode(text, at)
+        except ValueError as error:
+            raise Broken(f"{error}: {text[at:][:200]!r}") from error
+        yield value_of(members)
+        at = end + len(text[end:]) - len(text[end:].lstrip())

@@ -39,11 +39,12 @@ class Model:
             has_died = self._deaths.get(mount, 0) != deaths
             for key, value in changes.items():
                 self._history.setdefault(key, []).append((time.monotonic(), mount.name, value, is_told))
-                if not is_told or (is_queued and has_died):
+                may_be_lost = is_queued or value is None  # a delete is queued by every mount
+                if not is_told or (may_be_lost and has_died):
                     self.in_doubt.add(value)
                     continue
                 self._may_be[key] = {value}
-                if is_queued:
+                if may_be_lost:
                     self._unsynced.setdefault(mount, {}).setdefault(key, set()).update(before[key])
                 else:
                     self._unsynced.get(mount, {}).pop(key, None)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef FS_BASE_BOUNDED_H
 #define FS_BASE_BOUNDED_H
-/* Runs a function that may hang in a child process, for a limited time. If a file system does not
- * answer, a system call on it returns only when the caller is killed; after the file system's
- * process has read the request, not even then. So nobody waits for a child that hangs. For programs
- * with one thread. */
+/* Runs a function that may hang, for a limited time, in a child process. If a file system does not
+ * answer, a system call on it returns only when the caller is killed; if the file system's process
+ * has already read the request, not even then. So a child that hangs is killed, and its end is not
+ * waited for. For programs with one thread. */
 #include "client/base/base.h"
 
 /* Runs in the child. Writes its result to `ret`, which has room for it, and returns the result's

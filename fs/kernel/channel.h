@@ -15,14 +15,14 @@ void channel_want(struct fuse_conn_info *connection);
  * before 3.17 omits a flag in this reply; channel_write adds it. */
 ssize_t channel_read(int fd, void *buffer, size_t size, void *userdata);
 ssize_t channel_write(int fd, struct iovec *iov, int count, bool is_init);
-/* From this minor version of the FUSE protocol on (Linux 6.18) the kernel knows channel_prune. */
+/* Since this minor version of the FUSE protocol (Linux 6.18) the kernel supports channel_prune. */
 #define CHANNEL_PRUNE_MINOR 45
 #define CHANNEL_PRUNE_MAX   1000
 /* Asks the kernel to forget nodes, at most CHANNEL_PRUNE_MAX. The kernel begins with the last one,
  * and sends a FORGET for each. It skips nodes in use: open or mapped files, working directories,
- * and directories with nodes that it still has. It locks no directory, unlike for
- * fuse_lowlevel_notify_inval_entry, which waits for a slow LOOKUP there. Any thread, not under a
- * lock. 0 or -errno. */
+ * and directories with nodes that it still has. It locks no directory for this. (For
+ * fuse_lowlevel_notify_inval_entry it locks one, and so waits until a slow LOOKUP in it ends.) Any
+ * thread, not under a lock. 0 or -errno. */
 int channel_prune(int fd, const uint64_t *ids, size_t count);
 /* Serves requests until the file system is unmounted or the session is told to exit, for example by
  * a signal. Creates threads when they are needed. 0 or -errno. */

@@ -6,9 +6,9 @@
 #include "fs/kernel/request.h"
 
 /* Finds or creates the node of `name` in the node `parent`, counts one more lookup of it, and fills
- * *ret. Takes *place on success. entity: NULL for a directory or `drop`. valid_ms: how long the
- * kernel may cache the name; but it is not cached while the entity is open for writing, so that
- * every process sees the new text as soon as it is stored. 0 or -ENOMEM. */
+ * *ret. Takes *place on success. entity: NULL if the place is a directory (also `.tablefuse/drop`).
+ * valid_ms: how long the kernel may cache the name. While the entity is open for writing, the name
+ * is not cached: so every process sees the new text as soon as it is stored. 0 or -ENOMEM. */
 int entry_make(struct file_system *fs, uint64_t parent, struct bytes name, struct place *place,
                const struct entity *entity, int64_t valid_ms, struct fuse_entry_param *ret);
 /* The same for a new file that is not stored yet: the node of its writer. */
@@ -21,8 +21,9 @@ int entry_make_control(struct file_system *fs, uint64_t parent, struct bytes nam
 /* The same for a scratch file. */
 int entry_make_scratch(struct file_system *fs, struct place *place, struct scratch_file *file,
                        struct fuse_entry_param *ret);
-/* The scratch file was renamed to the entity of that name, and stored. The entity has the st_ino of
- * its address. */
+/* The scratch file was renamed to the entity's name, and stored as that entity. Moves its node to
+ * that name. The node keeps its st_ino; nodes that later LOOKUPs make have the st_ino of the
+ * entity's address. */
 void entry_rename_scratch(struct file_system *fs, struct scratch_file *file, uint64_t parent,
                           struct bytes name);
 /* The entry of a node. */

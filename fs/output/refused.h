@@ -23,8 +23,8 @@ int refused_open(struct refused *ret, const char *file, bool is_csv,
 /* 0; -errno: the file is incomplete. */
 int refused_close(struct refused *refused);
 
-/* An object was refused before it was sent. Writes it to the file as it was; if the input is CSV,
- * as JSON, where text that is no row becomes a string. */
+/* An object was refused before it was sent. Writes it to the file as it was. Of CSV: writes the row
+ * as JSON, or, if the text could not be read as a row, writes the text as a JSON string. */
 void refused_note_text(struct refused *refused, const struct stream_object *object,
                        const struct entity_input_refusal *refusal);
 /* The service has refused the change. Writes the object to the file as `export` would write it. */

@@ -8,13 +8,15 @@
  * A scratch file is in a partition, whatever path leads there: it is also shown in the directories
  * of prefixes of the partition's RowKeys.
  *
- * A directory of scratch files is a scratch file, too, without a text. Its files have as directory
- * the position of its partition with its name appended. It contains no other directory.
+ * A directory of scratch files is a scratch file, too, without a text. It contains no other
+ * directory. The `directory` of its files is the position of its partition with its name appended.
+ * Example: "p NUL d" for the directory d in the partition p.
  *
  * A file ends when it has neither a name nor a handle: then its text is freed, and it does not
  * count against the budget. A node may keep the rest of the struct for long.
  *
- * A file may be the backup of an entity, if an editor has renamed the entity to the file's name.
+ * A file is the backup of an entity if an editor has renamed the entity to the file's name. It then
+ * has the text of that version of the entity.
  *
  * Example: vim creates .f.json.swp, renames f.json to f.json~ (a backup), writes f.json, and
  * unlinks both.
@@ -78,11 +80,13 @@ int scratch_unlink(struct scratch_file *file);
  * nothing has changed. */
 int scratch_rename(struct scratch_file *file, struct address directory, struct bytes name,
                    bool is_exclusive);
-/* Moves the files of directories that the settlement concerns into the settled directories, where
- * they replace files with the same names. 0 or -ENOMEM: then some are not moved. */
+/* A long key became known (struct settlement): moves the files of directories of the unsettled key
+ * to the directories of the known key, where they replace files with the same names. 0 or -ENOMEM:
+ * then some are not moved. */
 int scratch_settle(struct scratch *scratch, const struct settlement *settlement);
-/* At unmount, when no other call is under way: visits each file that has a name, in order, except
- * empty ones and those for which scratch_name_is_passing is true. */
+/* At unmount, when no other call is under way: visits each file that has a name, in order. Skips
+ * empty files, and those of no use after the mount, such as swap files
+ * (scratch_name_is_passing). */
 void scratch_for_each_kept(struct scratch *scratch,
                            void (*keep)(void *context, struct address directory, struct bytes name,
                                         struct bytes text),

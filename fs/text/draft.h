@@ -33,12 +33,12 @@
  *   last release             -              new: store {} (5) give up        give up
  *                                           else give up
  *
- *   - (1) an appended draft, or one stored as {}: as in BLANK. A draft that began empty: EINVAL,
- *     except for blanks. A draft opened whole: LOOSE, except for blanks
+ *   - (1) an appended draft, or a new one stored as {}: as in BLANK. Another that began empty has
+ *     its object already: EINVAL, except for blanks. One opened whole: LOOSE, except for blanks
  *   - (2) if the store succeeds: STORED, or PART if an appended draft has more text after the
  *     object. If it fails: the write fails, and the draft is as before the write
  *   - (3) the draft is as before the write
- *   - (4) but - if another process has flushed the draft: a child process is still writing
+ *   - (4) but - if another process has flushed the draft: a child of the opener is still writing
  *   - (5) if a write has failed since the draft was last empty, {} is never stored: flush by the
  *     opener and fsync return EINVAL, touch does nothing, the last release gives up. So neither
  *     `echo hello > new.json` nor a store whose answer was lost leaves an empty entity

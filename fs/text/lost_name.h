@@ -9,9 +9,9 @@
  *   20261122T100000.000Z-ACCOUNT-TABLE-PARTITION-SCRATCH-FILE
  *
  * ACCOUNT is the first bytes of the account's name, with `_` for `-`. A long key is cut as in the
- * tree, but shorter, and has the digits of its digest. After a PartitionKey with a `-` stands a
- * `#`, with which no name of a key ends. Example: p-q and r give `p-q#-r`, p and q-r give `p-q-r`.
- * So two entities do not share a tail. */
+ * tree, but shorter, and has the digits of its digest. A PartitionKey with a `-` in it is followed
+ * by `#`, which the file name of a key never ends with. So two entities do not share a tail.
+ * Example: p-q and r give `p-q#-r`, p and q-r give `p-q-r`. */
 #include "cache/address.h"
 
 #include <time.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef FS_TEXT_QUEUED_TEXTS_H
 #define FS_TEXT_QUEUED_TEXTS_H
-/* Writes the texts that are still queued when a mount ends to lost+found. This is needed because
+/* When a mount ends, writes to lost+found the texts that are still queued. This is needed because
  * the service may not answer, and the process may be killed while it waits for it: a container has
  * ten seconds to stop. There may be thousands of texts, so all of a table are in one file, which is
  * synced once:
@@ -47,8 +47,9 @@ void queued_texts_remove(struct queued_texts *texts);
 int queued_texts_keep_open(struct queued_texts *texts, struct address address, struct bytes text);
 void queued_texts_remove_open(struct queued_texts *texts);
 
-/* Appends the path of the file that has the queued texts of the record's table: 1; 0: there is
- * none; or -errno. The first record for a file becomes its reason. */
+/* The record is of a queued text that failed. Appends the path of the file that has the queued
+ * texts of its table: 1; 0: there is none; or -errno. The first record for a file is also written
+ * beside it, as its `.reason`. */
 int queued_texts_append_path(struct queued_texts *texts, const struct failure_record *record,
                              struct buffer *ret);
 

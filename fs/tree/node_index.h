@@ -12,7 +12,7 @@ RB_HEAD(name_tree, node);
 struct node_index {
     struct id_tree ids;
     struct name_tree names;
-    size_t count, own_count; /* own: of another kind than NODE_VERSION */
+    size_t count, own_count; /* own nodes: of another kind than NODE_VERSION */
 };
 
 void node_index_add(struct node_index *index, struct node *node);
@@ -20,8 +20,8 @@ void node_index_remove(struct node_index *index, struct node *node);
 bool node_has_name(const struct node *node, uint64_t parent, struct bytes name);
 /* Each of these returns NULL if there is none. */
 struct node *node_index_find(struct node_index *index, uint64_t id);
-struct node *node_index_after(struct node_index *index, uint64_t id); /* the next id */
-struct node *node_index_next(struct node *node);                      /* the next id */
+struct node *node_index_after(struct node_index *index, uint64_t id); /* with the next greater id */
+struct node *node_index_next(struct node *node);                      /* likewise */
 /* The first node of the name; and the next one. */
 struct node *node_index_find_name(struct node_index *index, uint64_t parent, struct bytes name);
 struct node *node_index_next_of_name(struct node *node);

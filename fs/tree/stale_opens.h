@@ -2,7 +2,7 @@
 #ifndef FS_TREE_STALE_OPENS_H
 #define FS_TREE_STALE_OPENS_H
 /* Opens to which the mount has replied ESTALE, and which the kernel has not repeated yet. The
- * guarantee: a thread gets ESTALE at most once in a row, so that no user sees the error.
+ * purpose: the repeated open does not get ESTALE again. So programs do not see the error.
  *
  * When the reply to OPEN is ESTALE, the kernel repeats the open by itself: it sends LOOKUPs of the
  * path, and then OPEN of the node in the last LOOKUP's reply. That OPEN succeeds with the text that
@@ -12,11 +12,11 @@
  * ESTALE, and an entry begins. The LOOKUP of f.json replies with node 45; the entry keeps the text
  * of node 45. The OPEN of node 45 takes that text, and the entry ends.
  *
- * An OPEN for writing of a version's node always gets ESTALE, because writers have nodes of their
- * own (fs/tree/inode). We say that the thread "wants a writer" until its next OPEN: its LOOKUP of
- * an entity's name "mints" a node for a writer. The kernel sends two LOOKUPs of the same name
- * (measured), and both must reply with the same node. Between them it forgets every other node of
- * the name, and often the minted one, too.
+ * Writers have nodes of their own (NODE_WRITER in fs/tree/inode). So an OPEN for writing of a
+ * NODE_VERSION always gets ESTALE. From then until its next OPEN, the thread "wants a writer": its
+ * LOOKUP of an entity's name creates ("mints") a node for a writer. The kernel sends two LOOKUPs of
+ * the same name (measured), and both must reply with the same node. Between them it forgets every
+ * other node of the name, and often the minted one, too.
  *
  * Example: thread 7 opens node 44 for writing. It gets ESTALE, and wants a writer. Its first LOOKUP
  * of f.json mints node 90; its second LOOKUP replies with node 90, too. Its OPEN of node 90 begins
@@ -34,8 +34,8 @@
  * apart, so their entry is keyed by the parent and the name. Two of them that open one name at the
  * same moment share an entry, and each may get the text that the other's LOOKUP found. The text of
  * such an entry is used for 1 s only, so that no later caller gets an old text. Those that open the
- * name for writing share one minted node, as handles of one node do: the entry counts them, and
- * ends with the last one's OPEN.
+ * name for writing all get the same minted node. The entry counts them, and ends with the OPEN of
+ * the last one.
  *
  * Thread-safety: any thread; one leaf mutex. Time is an argument (monotonic). */
 #include "client/store/page.h"
@@ -73,9 +73,9 @@ bool stale_opens_take_text(struct stale_opens *stale, const struct opener *opene
  * removed, because other callers of the entry may want a writer. */
 void stale_opens_end(struct stale_opens *stale, const struct opener *opener);
 
-/* As stale_opens_begin, for an OPEN for writing: the opener wants a writer. An empty name: the
- * opened file was renamed, and the node does not have the new name, which the kernel looks up. Then
- * the first entity that the thread looks up is the wanted one. */
+/* As stale_opens_begin, for an OPEN for writing: the opener wants a writer. If the opened file was
+ * renamed, its node does not have the new name; then opener->name is empty. In this case the first
+ * entity that the thread looks up is taken as the wanted one. */
 int stale_opens_wants_writer(struct stale_opens *stale, const struct opener *opener,
                              int64_t now_ms);
 /* Does the opener of a LOOKUP or OPEN want a writer of exactly this name? ret_minted: the node that
@@ -83,8 +83,9 @@ int stale_opens_wants_writer(struct stale_opens *stale, const struct opener *ope
  * may have another name. */
 bool stale_opens_is_writer(struct stale_opens *stale, const struct opener *opener, int64_t now_ms,
                            uint64_t *ret_minted);
-/* The LOOKUP minted `node`. Returns the node with which the LOOKUP must reply: this one, unless
- * another caller with thread id 0 was first. `before`: ret_minted before this LOOKUP. */
+/* The LOOKUP minted `node`. Returns the node with which the LOOKUP must reply: this one, or the one
+ * that another caller with thread id 0 has minted meanwhile. `before`: the ret_minted of
+ * stale_opens_is_writer in this LOOKUP. */
 uint64_t stale_opens_minted(struct stale_opens *stale, const struct opener *opener, uint64_t before,
                             uint64_t node, int64_t now_ms);
 /* The opener no longer wants a writer: its OPEN or CREATE succeeded, or the name is gone. */

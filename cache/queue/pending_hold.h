@@ -13,9 +13,10 @@
  *   - when 7/8 of the room is used (pending_may_hold). Then no delete of the table is held until
  *     the table has no queued change, or its rmdir begins
  *
- * After the end its deletes are sent like other queued changes of that age, but after those that a
- * caller waits for, because they may be a hundred thousand batches. There are PENDING_HOLDS_MAX
- * holds at most. If there are more, or memory is short, a delete is queued as not held.
+ * After the end its deletes are due PENDING_REST_MS after they were queued, as other changes are.
+ * But changes that a caller waits for are sent first, because these deletes may be a hundred
+ * thousand batches. There are PENDING_HOLDS_MAX holds at most. If another one is needed, or memory
+ * is short, a delete is queued as not held.
  *
  * When the rmdir of the table begins, all its deletes that are held, or were held and are not sent
  * yet, are held until the rmdir ends (pending_hold_again): it compares them with the rows, and
@@ -39,10 +40,10 @@
  *   the queue has no room for the bytes of a change       all that were queued before that change
  *   pending is closed                                     all
  *
- * ROOM. Only max_bytes limits the changes of a partition that is held, or was held since it was
- * last empty. PENDING_PARTITION_MAX and PENDING_PARTITIONS_MAX do not apply: with thousands of
- * changes in it, a caller would wait for longer than the kernel may lock a directory. Each batch
- * that ends frees some of max_bytes.
+ * ROOM. From its first held change until it is empty, only max_bytes limits a partition.
+ * PENDING_PARTITION_MAX and PENDING_PARTITIONS_MAX do not apply: to get below them, a caller would
+ * wait for thousands of deletes, which is longer than the kernel may lock a directory. But each
+ * batch that ends frees some of max_bytes.
  *
  * Threads and ownership: as in pending.h. */
 #include "cache/queue/pending_queue.h"

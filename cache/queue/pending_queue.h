@@ -15,9 +15,10 @@
  *
  *   if a full batch waits                           at once
  *   if its oldest change is PENDING_REST_MS old     at once, with as many changes as there are
- *   if a caller claims the position of a change     at once: that change is hurried
- *   if a drain covers a change of it                at once; what it covers is hurried if its range
- *                                                   has PENDING_BATCH_MAX records at most
+ *   if a caller claims the position of a change     at once: that change is "hurried"
+ *   if a drain covers a change of it                at once. If the drain's range has at most
+ *                                                   PENDING_BATCH_MAX positions that are claimed,
+ *                                                   masked or queued, its changes are hurried
  *   if the queue has no room for a change's bytes   at once, like all other partitions
  *   if the service was not available for its last   after 1 s, 2 s, ... 30 s, even if a full batch
  *     batch                                         or a claim waits. A drain, or a call that fails
@@ -35,25 +36,25 @@
  *   2   a drain covers a change in it
  *   3   any other
  *
- * Partitions that were ever held (below) may be thousands, and must not delay all others. While
- * rank 1 is empty and a partition that was never held is due, too, those that were held get every
- * second batch, whatever their rank; and no batch while rank 2 has only partitions never held.
+ * Partitions that were ever held (below) may be thousands, and must not delay all others. So while
+ * rank 1 is empty, and partitions of both sorts are due, every second batch is one of a partition
+ * that was held, whatever its rank. Exception: no batch of these is taken while rank 2 has only
+ * partitions that were never held.
  *
  * BACK-PRESSURE. pending_queue waits while one of these is full:
  *
  *   the queue                 max_bytes for changes and partitions, minus what the texts of open
  *                             files take (pending_room.h)
- *   the change's partition    PENDING_PARTITION_MAX waiting changes. No limit if the partition is
- *                             held, or was
- *   the set of partitions     PENDING_PARTITIONS_MAX that were never held, if the change's
- *                             partition is new
+ *   the change's partition    PENDING_PARTITION_MAX waiting changes
+ *   the set of partitions     PENDING_PARTITIONS_MAX, if the change's partition is not in it yet
  *
+ * The last two do not apply to a partition that is held or was held: only max_bytes limits these,
+ * and they are not counted in the set. So no caller waits for a place until their changes are sent.
  * The last two limit how long a drain takes, because a drain holds the kernel's lock of a
  * directory. They are large enough to use all threads: 2,000 waiting changes fill both batches of a
- * partition, and 2,000 partitions occupy all threads. They do not count partitions that were held,
- * which only max_bytes limits: so nobody waits for a place until those are sent. While a caller
- * waits for bytes, or for a place for its partition, and no batch is due, what is queued becomes
- * due: otherwise the caller would wait until the oldest change is a second old.
+ * partition, and 2,000 partitions occupy all threads. If a caller waits for bytes, or for a place
+ * in the set, and no batch is due, what is queued becomes due: otherwise the caller would wait
+ * until the oldest change is a second old.
  *
  * HELD CHANGES are deletes that wait for the rmdir of their table. They are sent when their hold
  * ends; earlier only for a claim, for a drain, or to make room. The last two limits do not apply to
@@ -77,7 +78,7 @@
 #define PENDING_FAILURES_MAX   1000
 
 struct queued_change {
-    struct write write;   /* views; of its `text` only the length is used */
+    struct write write;   /* views; its `text` is not used */
     struct entity text;   /* the row that readers see; the queue takes a reference. Without a page:
                              a delete */
     size_t request_bytes; /* of the write in the body of a batch */
@@ -107,8 +108,8 @@ struct write_batch { /* large: on the heap */
     struct write writes[PENDING_BATCH_MAX]; /* borrowed from pending until pending_end */
     struct batched changes[PENDING_BATCH_MAX];
     int failed_before; /* private to pending: failed attempts in a row, when it was taken */
-    /* Out: why changes must be sent again; error 0: not because of the service. If the service did
-     * not answer, nothing new is queued until it answers a batch. */
+    /* Out: if changes must be sent again because of the service: why; else error 0. If the service
+     * did not answer, nothing new is queued until it answers a batch. */
     struct failure again;
 };
 /* Waits until a batch is due, and takes it. Its writes are in ascending order. False: pending is
@@ -119,9 +120,9 @@ bool pending_take(struct pending *pending, struct write_batch *ret);
  * pending_report that covers it; at most PENDING_FAILURES_MAX are kept. */
 void pending_end(struct pending *pending, struct write_batch *batch);
 
-/* Makes the queued changes of the range due, and waits until they have ended, with success or not:
- * 0. -EINTR, -ENOMEM; -ETIMEDOUT: the reason has how many are left, and they are still sent; or, as
- * soon as the service does not answer, why (is_unanswered). table NULL: everything. It does not
+/* Makes the queued changes of the range due, and waits until each has succeeded or failed: 0. Or
+ * -EINTR, -ENOMEM; -ETIMEDOUT: the reason says how many are left, which are still sent; or, as soon
+ * as the service does not answer, its error (is_unanswered). table NULL: everything. It does not
  * wait for changes that are queued after the call began. patience_ms: each time one of its changes
  * ends, the deadline becomes now + patience_ms; 0: the deadline is fixed. */
 int pending_drain(struct pending *pending, const char *table, struct range range,

@@ -2,15 +2,16 @@
 #ifndef CACHE_QUEUE_PENDING_ROOM_H
 #define CACHE_QUEUE_PENDING_ROOM_H
 /* Reserves memory for texts that are not queued yet: those of files that are open for writing. They
- * share max_bytes with the queued changes (pending_queue.h). Both together take max_bytes at most,
- * or 9/8 of it while the texts alone take more than 7/8.
+ * share max_bytes with the queued changes (pending_queue.h). Texts and queue together take at most
+ * max_bytes; or at most 9/8 of it while the texts alone take more than 7/8, because the queue may
+ * always use 1/8.
  *
- *   a text gets longer   it waits until both fit into max_bytes, as a new change waits. What is
- *                        queued becomes due. The text's bytes count while it waits, so that later
- *                        changes do not take them
+ *   a text gets longer   the write waits until texts and queue fit into max_bytes. Meanwhile the
+ *                        queued changes become due. The new bytes count from the begin of the wait,
+ *                        so that later changes do not take them
  *   a change is queued   the queue may use what the texts leave of max_bytes, and at least 1/8 of
- *                        it, so that deletes never wait until a file is closed. A text does not
- *                        wait for this 1/8, which a long `rm -r` fills again and again
+ *                        it. So a delete never waits until a file is closed. A text does not wait
+ *                        until less than 1/8 is queued: a long `rm -r` fills it again and again
  *   a delete is held     only while both together are below 7/8 (pending_may_hold)
  *
  * A text waits for queued changes, and never for another text: if the texts alone would exceed
@@ -24,8 +25,8 @@
 /* A text that has `own` bytes of room gets `more`. 0; -ENOSPC: the texts alone fill max_bytes;
  * -EINTR, -ETIMEDOUT: no room in time; or why the service does not answer. */
 int pending_reserve(struct pending *pending, size_t own, size_t more, struct call *call);
-/* A text that has `before` bytes of room has `after` from now on: fewer, or more that must not be
- * refused. Never waits. */
+/* The room of a text changes from `before` to `after` bytes. Never waits and never refuses, also if
+ * `after` is greater. */
 void pending_set_reserved(struct pending *pending, size_t before, size_t after);
 
 #endif

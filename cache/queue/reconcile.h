@@ -6,11 +6,11 @@
  *
  *   write \ there is now   no row   the version of if_match   another version
  *   delete                 MADE     SEND                      LOST
- *   insert                 SEND     -                         EXISTS; doubtful and its text: MADE
- *   replace, merge         GONE     SEND                      LOST; doubtful and its text: MADE
- *   upsert                 SEND     -                         SEND
+ *   insert                 SEND     (it has no if_match)      EXISTS, or MADE (*)
+ *   replace, merge         GONE     SEND                      LOST, or MADE (*)
+ *   upsert                 SEND     SEND                      SEND
  *
- * "Doubtful" writes were sent before, and their answer was lost. "Its text": the row has the text
+ * (*) MADE if the write was sent before, its answer was lost ("doubtful"), and the row has the text
  * of the write; of a merge, all its properties. An if_match of * fits every version.
  *
  *   SEND     its precondition holds: send it again

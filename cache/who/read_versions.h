@@ -9,20 +9,20 @@
  * evicts only its own entities: a `grep -r` never evicts what an editor has open. With very long
  * keys it may also evict the least recently used process. If the record of a process and an entity
  * was evicted, the process counts as having never read the entity: its store overwrites. A version
- * without an ETag is not recorded; nor is one without memory for it. The ETag of a queued text is
- * learned when the text is stored.
+ * without an ETag is not recorded; nor is any version when memory runs out. The ETag of a queued
+ * text is learned when the text is stored.
  *
- * Process 0 stands for all unknown processes, as those of another pid namespace. It is not known
- * which of them has read an entity. So the record of process 0 is the oldest version that one of
- * them read, until this mount stores the entity, a conflict was reported, or
- * READ_VERSIONS_UNSEEN_MS have passed. If one of them has read a queued text, the record stays when
- * that text is stored. The limit for process 0 is READ_VERSIONS_UNSEEN_MAX_BYTES, about 40,000
- * entities. So an unknown process that has read the present version may get a conflict because
- * another one has read an older version.
+ * Process 0 stands for all processes that cannot be identified, such as those of another pid
+ * namespace. They share one record of each entity: the oldest version that one of them has read.
+ * Example: one of them reads version A, another one reads the newer version B and stores. The
+ * record is A, so this store gets a conflict. The record ends when this mount stores the entity,
+ * when a conflict was reported, or after READ_VERSIONS_UNSEEN_MS. But a record of a queued text
+ * does not end when that text is stored. These records take READ_VERSIONS_UNSEEN_MAX_BYTES at most,
+ * about 40,000 entities.
  *
- * It also records which version this mount stored last, for any process, of the most recently
- * stored entities, in READ_VERSIONS_STORED_MAX_BYTES: about 20,000. This is needed because the
- * kernel may still show an older version of such an entity by another path.
+ * For the most recently stored entities it also records the version that this mount stored last,
+ * for whatever process, in READ_VERSIONS_STORED_MAX_BYTES: about 20,000 entities. This is needed
+ * because the kernel may still show an older version of such an entity by another path.
  *
  * After an ESTALE or EBUSY the record of the process and the entity is removed: the conflict was
  * reported, and the next store overwrites, as a user of `:w!` in vim expects.

@@ -6,15 +6,19 @@
  * reader, parallel readers (`xargs -P8 cat`) and a program that is started for each file
  * (`xargs -n1 cat`) are one pattern.
  *
- * The worth of a fetch: how many of its rows were looked up later, without the rows that the miss
- * itself needed. The pattern depends on the last fetches:
+ * A row that a fetch reads ahead is used if it is looked up later. The worth of a fetch is the
+ * number of its used rows. (Rows that the miss itself needed do not count.) The pattern depends on
+ * the last fetches:
  *
  * | pattern of the last fetches                   | rows that the next miss reads ahead           |
- * | DENSE: at least a fifth of the rows was used  | 8 times the sum of their worths               |
- * |   the same, but less than half                | twice the greatest worth: for a slow reader,  |
- * |                                               |   rows become too old before they are used    |
- * | SPARSE: most fetches had at least a hundredth | twice the rows of the largest fetch           |
- * |   used, and the last 6 misses ascended        |                                               |
+ * | DENSE: there are fetches of which at least a  | 8 times the sum of their worths, plus 1       |
+ * |   fifth was used                              |                                               |
+ * |   the same, but of all their rows less than   | twice the greatest worth, plus 1: the reader  |
+ * |   half was used                               |   is slow, and rows become too old for use    |
+ * | SPARSE, checked before DENSE: fetches of      | twice the rows of the largest of all these    |
+ * |   which a hundredth to a fifth was used are   |   fetches, plus 1                             |
+ * |   more than the dense ones, and the last 6    |                                               |
+ * |   misses were in key order                    |                                               |
  * | RANDOM: else                                  | none; now and then a probe                    |
  *
  * Example: `xargs cat` over a partition in key order. The first miss fetches 1 + 3 rows; all 3 are
@@ -25,9 +29,9 @@
  * If there were fetches in the partition of the miss, only these count: so a random reader in one
  * partition and an ordered reader in another do not change each other's pattern.
  *
- * A probe has 3 rows, or 127 if the last 6 misses were in key order. The first misses send one
- * each, then every 2nd, 4th, and so on up to every 64th miss: random readers pay little, and a
- * reader that begins to read in order is noticed. After 3 s without a fetch everything begins anew.
+ * A probe has 3 rows, or 127 if the last 6 misses were in key order. Misses 1, 2, 4, 8, 16, 32 and
+ * 64 send one, then every 64th miss does. So random readers pay little, and a reader that begins to
+ * read in order is noticed. After 3 s without a fetch everything begins anew.
  *
  * The pattern also remembers partitions in which a name was recently absent: programs create files
  * there.
@@ -45,7 +49,7 @@
 
 struct access_pattern { /* in its owner's memory, zeroed; private */
     struct row_fetch {
-        uint64_t first;     /* page_number of its first row; 0: no fetch */
+        uint64_t first;     /* page_number (client/store/page.h) of its first row; 0: no fetch */
         uint64_t partition; /* hash of the partition of the miss */
         size_t needed;      /* first rows, which the miss itself needed */
         size_t rows, worth;

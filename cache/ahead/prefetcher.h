@@ -11,9 +11,8 @@
  *   and one more for each page taken: if the consumer stops, about half of the pages were in vain.
  * - At most one and a half times the pages of prefetcher_want.
  * - At most half of its share of the cache, in bytes (apart from the cache: the whole share). All
- *   prefetchers of rows have equal shares. A smaller limit would not do: a scan splits a large
- *   partition into pieces, as large as the limit allows, and pages of later pieces wait while the
- *   first piece is read.
+ *   prefetchers of rows have equal shares. The limit must be this large: a scan splits a large
+ *   partition into pieces, and pages of later pieces wait until the first piece is taken.
  * - The request window (request_window.h) limits the requests in flight of all prefetchers of a
  *   table. It does not delay a request that a consumer waits for.
  * - With a filter, pages have few rows or none, and the next row may be many requests away. So
@@ -23,10 +22,12 @@
  * pages that its consumer has taken and not passed (held_pages.h), so that they are still there
  * for the visit. It runs ahead only in the room that these leave.
  *
- * A failure is returned when the consumer has taken everything before it; the next call sends the
- * request again. A failure older than a second is not returned: the request is sent again at once.
- * Nor is a failure farther ahead returned, as of a throttled partition: the prefetcher does not run
- * ahead until its next answer, and sends the failed request again when the consumer needs it.
+ * Failures. If the request for the next item fails, prefetcher_next returns the failure once
+ * everything before it was taken; its next call sends the request again. A failure older than a
+ * second is not returned: the request is sent again at once. If a request farther ahead fails, for
+ * example because its partition is throttled, the consumer does not get the failure: the prefetcher
+ * does not run ahead until its next answer, and sends that request again when the consumer needs
+ * it.
  *
  * The consumer's thread sends the request that it needs itself if no worker thread can be created
  * (then nothing is read ahead), or if requests ahead leave no room in the window.
@@ -49,8 +50,8 @@ struct prefetcher_source { /* outlives its prefetchers */
     struct worker_pool *workers;
     struct request_window *window;
     const struct clock *clock;
-    int64_t kept_ms;      /* maximum age of an answer when it is used; of one that may have to wait
-                             for the consumer: half of it */
+    int64_t kept_ms;      /* maximum age of a known answer that is used instead of a request; half
+                             of it, except for READ_LEVEL, since it may wait for the consumer */
     size_t ahead_bytes;   /* that all prefetchers of rows share: held pages and pages ahead */
     _Atomic size_t *live; /* the number of prefetchers that share it: all but those of READ_LEVEL */
     const _Atomic bool *is_closing; /* true: nothing is sent, requests in flight are cancelled */
@@ -63,13 +64,14 @@ struct prefetcher_options {
     struct stamp since; /* the oldest known answer that may be used instead of a request */
     int fanout;         /* READ_LEVEL: if there are more partitions, it reads their prefixes */
     size_t parts;       /* READ_BORDERS */
-    size_t ahead_bytes; /* a limit below its share; 0: none */
-    bool is_apart;      /* not of names: requests everything, puts nothing into the cache */
+    size_t ahead_bytes; /* limit of the bytes ahead, if below what its share allows; 0: none */
+    bool is_apart;      /* requests everything, puts nothing into the cache; not for READ_LEVEL and
+                           READ_PARTITIONS */
     /* READ_ROWS, READ_KEYS: as in struct query, copied; select: only if is_apart. With a filter the
      * scan is scan_filtered, and everything is requested. */
     const char *filter, *select;
     bool is_traversal; /* READ_ROWS: taken pages are held until the consumer passes them;
-                          READ_LEVEL: rows show most of the names, so it sends few guesses */
+                          READ_LEVEL: rows show most of the names, so few guesses are sent */
 };
 
 /* Sends nothing. Its requests are counted for the opener's command, and each may take the opener's

@@ -26,12 +26,12 @@ struct fetcher_source { /* outlives the fetcher */
     struct table_store *store;
     struct range_cache *cache;
     const struct clock *clock;
-    _Atomic uint64_t *orders;     /* of stamps */
+    _Atomic uint64_t *orders;     /* the counter of stamp_take */
     int64_t ttl_ms;               /* for freshness_requested_ms */
-    struct failure_log *failures; /* for tables whose names no path can have; may be NULL */
-    /* Called with each answer that shows that a table is gone, or which tables exist: the page has
-     * all tables in its range. asked: when it was requested. Called by the thread of a fetch,
-     * without a lock. May be NULL. */
+    struct failure_log *failures; /* for a report of tables that no path can name; may be NULL */
+    /* Called with each answer to a query for tables, and with each that shows that a table is gone.
+     * A table that is in the page's range but not in the page does not exist. asked: when it was
+     * requested. Called by the thread of a fetch, without a lock. May be NULL. */
     void (*listed)(void *context, const struct page *tables, struct stamp asked);
     void *listed_context;
 };
@@ -49,17 +49,17 @@ struct fetch {
                        holds range.lo */
 };
 
-/* Sends a query for what follows range.lo, or joins a flight that was requested at `since` or later
- * and begins at range.lo, too. It also joins a flight that begins before range.lo and whose range
- * holds it, if both are is_ahead, or that is of another thread of the same process. Such a flight
- * may end before range.lo.
+/* Sends a query for what follows range.lo, or joins a flight that was requested at `since` or
+ * later. The flight must begin at range.lo; or its range must hold range.lo, and either both are
+ * is_ahead, or the same process has sent it. A flight that begins before range.lo may end before
+ * it, too.
  *
- * 0: the page is in the range cache, except where younger answers replaced it. It stays there while
- * the caller has ret_page, so the caller asks the range cache again. The page covers range.lo,
- * except perhaps after joining a flight that begins before. It may have fewer rows than `top`, also
- * because they were too large for one page. ret_is_own: this caller sent the request. Else -errno
- * with the reason in caller->call; -ENOENT: no such table. Each page that arrives extends the
- * deadline. */
+ * 0: the page is in the range cache, except where younger answers replaced it. The caller reads the
+ * rows from the range cache, and keeps ret_page meanwhile, so that the page is not evicted. The
+ * page covers range.lo, except perhaps after joining a flight that begins before it. It may have
+ * fewer rows than `top`, also because they were too large for one page. ret_is_own: this caller
+ * sent the request. Else -errno with the reason in caller->call; -ENOENT: no such table. Each page
+ * that arrives extends the deadline. */
 int fetcher_fetch(struct fetcher *fetcher, struct caller *caller, const struct fetch *fetch,
                   struct stamp since, struct page **ret_page, bool *ret_is_own);
 

@@ -33,18 +33,22 @@ int freshness_create(int64_t ttl_ms, const struct clock *clock, _Atomic uint64_t
 void freshness_destroy(struct freshness *freshness); /* takes NULL */
 
 /* The process looks up `position`: a row, or the begin of a directory (its range.lo); with table
- * NULL a table's name. Returns the oldest answer that it may get: now - ttl. With ttl 0 only an
- * answer that is requested from now on.
+ * NULL a table's name. Returns the limit of age: the oldest time of request of an answer that may
+ * be used. It is now - ttl; with ttl 0 only answers that are requested from now on may be used.
  *
- * A listing allows older answers if its directory holds the position, and the process either read
- * the listing less than FRESHNESS_KEPT_MS ago, or traverses the directory in key order and reaches
- * the position now. The limit is then min(now - ttl, max(oldest answer in the listing, now -
- * FRESHNESS_KEPT_MS)). A process that listed a part of a table has also seen that the table exists.
+ * A listing of the process allows older answers if its directory holds the position, and one of
+ * these is true:
+ * - the process read the listing less than FRESHNESS_KEPT_MS ago
+ * - it traverses the directory in key order, came farther less than FRESHNESS_KEPT_MS ago, and now
+ *   looks up a greater position than before, or a directory on the path to the last one
+ * The limit is then min(now - ttl, max(oldest answer in the listing, now - FRESHNESS_KEPT_MS)). A
+ * process that listed a part of a table has also seen that the table exists.
  *
- * A listing allows nothing for a name that the process looks up again and again, as a shell does
- * that waits in a loop for a file: a lookup FRESHNESS_REPEAT_MS or more after the first one, with
- * fewer than 8 other names in between. Lookups of directories on the path to the last name do not
- * count as lookups. (Other tools open a file within microseconds after its lookup.)
+ * A listing allows no older answer for a name that the process looks up again and again, as a shell
+ * does that waits in a loop for a file. Such a lookup comes FRESHNESS_REPEAT_MS or more after the
+ * first one of that name, with fewer than 8 other names in between. Lookups of directories on the
+ * path to the last name do not count. (Other tools open a file within microseconds after its
+ * lookup.)
  *
  * ret: what the listings of the process allow for the position. */
 struct served {
@@ -55,27 +59,27 @@ struct served {
 struct stamp freshness_oldest(struct freshness *freshness, uint64_t process, const char *table,
                               struct bytes position, struct served *ret);
 
-/* The process begins to list the directory. Returns the oldest answer that the listing may show:
- * now - ttl, but for a process that traverses the directory above as old as the listing of that
- * one. It is now - ttl again if the process lists the same directory FRESHNESS_REPEAT_MS or more
- * after it first listed it: a traversal lists each directory once (rm and grep open it twice within
- * that time). */
+/* The process begins to list the directory. Returns the limit of age of the answers that the
+ * listing may show: now - ttl. If the process traverses a larger directory around this one, the
+ * limit is as old as the listing of the larger one, but at most FRESHNESS_KEPT_MS. It is now - ttl
+ * again if the process lists the same directory FRESHNESS_REPEAT_MS or more after it first listed
+ * it: a traversal lists each directory once (rm and grep open it twice within that time). */
 struct stamp freshness_begin_listing(struct freshness *freshness, uint64_t process,
                                      const struct directory *directory);
 /* The same for a later step of a listing. `began`: what freshness_begin_listing returned for it.
  * Returns `began`, but not older than max(FRESHNESS_KEPT_MS, ttl). */
 struct stamp freshness_of_listing(const struct freshness *freshness, struct stamp began);
 
-/* Notes that the process reads a listing of the directory. `began`: of freshness_begin_listing. It
- * replaces a listing of the same directory with another `began`. True: the directory that the
- * process listed before does not hold this one, so the process has left it; its range is put into
- * ret_left (initialized). */
+/* Notes that the process reads a listing of the directory. `began`: what freshness_begin_listing
+ * returned for it; another `began` than before is a new listing, which replaces the one before.
+ * True: the process has left the directory that it listed before, because that one does not hold
+ * this one. Then the range of the former is put into ret_left (initialized). */
 bool freshness_listed(struct freshness *freshness, uint64_t process,
                       const struct directory *directory, struct stamp began,
                       struct owned_range *ret_left);
 
-/* Has the process listed the account, however long ago? This is remembered as long as the record of
- * the process: no other directory replaces the account in it. */
+/* Has the process listed the account, however long ago? This is known as long as the process has a
+ * record: the account is never replaced by another directory among the last 8. */
 bool freshness_has_listed_account(struct freshness *freshness, uint64_t process);
 
 /* Is this directory one of the last 8 that the process listed? A directory with a filter is another

@@ -9,8 +9,9 @@
  * the row is shown as it is now, if it still matches; if this mount has deleted it, it is not
  * shown.
  *
- * For whole partitions the scan reads only keys. Then a row that this mount changes during the scan
- * is not compared with the filter again. One thread; blocks for requests. */
+ * In a directory of partitions (any but DIRECTORY_ENTITIES) the scan reads only keys. Then a row
+ * that this mount changes during the scan is not compared with the filter again. One thread; blocks
+ * for requests. */
 #include "cache/ahead/read_ahead.h"
 #include "cache/list/listing.h"
 

@@ -36,15 +36,14 @@ void key_growth_init(struct key_growth *growth);
 void key_growth_finish(struct key_growth *growth);
 int key_growth_add(struct key_growth *growth, struct bytes key); /* 0 or -ENOMEM */
 
-/* With fewer keys nothing is found. A year of months is enough, a hundred numbered regions are not.
- */
+/* With fewer keys of the kind nothing is found. Example: 12 months are found as times; 100 numbered
+ * regions are not found as a counter. */
 #define KEY_GROWTH_MIN_TIMES   10
 #define KEY_GROWTH_MIN_NUMBERS 1000
 struct key_growth_finding {
     enum key_growth_kind kind;
-    uint64_t members; /* a lower bound of the keys of this kind, and at least 4/5 of all keys */
-    /* Of them: of a counter those with the least and the greatest number, else in key order. Views.
-     */
+    uint64_t members; /* at least so many keys are of this kind; at least 4/5 of all keys */
+    /* The first and the last of these keys: of a counter by number, else in key order. Views. */
     struct bytes first, last;
 };
 /* KEY_GROWTH_NONE: keys of neither kind. */

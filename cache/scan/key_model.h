@@ -30,8 +30,8 @@ double key_model_place(const struct key_model *model, struct bytes key, size_t c
 int key_model_append_key(const struct key_model *model, struct bytes common, double place,
                          double tolerance, struct buffer *ret);
 
-/* Has nearly every learned key this byte at `index`, behind the bytes before? Then keys seldom
- * differ there. */
+/* Is the byte at `index` expected after the bytes before it: does it have over 80 % of the weight
+ * of all bytes that may be there? Then keys seldom differ there. */
 bool key_model_expects(const struct key_model *model, struct bytes key, size_t index);
 /* For how many bytes of [begin, end) key_model_expects is false. */
 size_t key_model_surprises(const struct key_model *model, struct bytes key, size_t begin,

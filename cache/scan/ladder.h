@@ -15,9 +15,10 @@ size_t shared_characters(struct bytes a, struct bytes b);
 /* Size of the common beginning of all keys in [lo, hi). */
 size_t shared_in_range(struct bytes lo, struct bytes hi);
 
-/* All keys of the range have the first `common` bytes of `key`; the last page's keys have its first
- * `shared` bytes. True: between `common` and `shared`, the model does not expect more bytes than
- * chance explains. So other keys probably differ there, and a ladder is useful. */
+/* `key` is the last key read. All keys of the range start with its first `common` bytes; the keys
+ * of the last page with its first `shared` bytes. True: of the bytes in between, more than chance
+ * explains are not expected by the model (key_model_expects). Keys of other pages probably differ
+ * in such bytes, so a ladder is useful. */
 bool ladder_is_needed(const struct key_model *model, struct bytes key, size_t common,
                       size_t shared);
 
@@ -27,7 +28,7 @@ enum ladder_spacing {
 };
 
 struct ladder {
-    struct bytes key;   /* each rung is behind the keys with one of its beginnings; a view */
+    struct bytes key;   /* a rung: the bound behind all keys with one of its beginnings; a view */
     size_t common;      /* beginnings are longer than this */
     size_t depths;      /* number of characters behind `common` */
     size_t near, rungs; /* the first `near` rungs are one character apart */
@@ -35,8 +36,8 @@ struct ladder {
 
 /* A ladder of at most `most` rungs. */
 struct ladder ladder_of(struct bytes key, size_t common, enum ladder_spacing spacing, size_t most);
-/* The ladder's key if a page has only `key`: without its last character, because a cut behind the
- * keys that start with all of `key` would show no more than the next key does. */
+/* The ladder's key if a page has only `key`: `key` without its last character. A rung behind the
+ * keys that start with all of `key` would be of no use: the next key shows as much. */
 struct bytes ladder_key_of_lone(struct bytes key);
 /* Appends rung `index`, 0 is the deepest: the least bound behind all keys with its beginning. */
 int ladder_append_rung(const struct ladder *ladder, size_t index, struct buffer *ret);

@@ -10,13 +10,14 @@
 struct speculation {
     size_t good;    /* number of answers with rows */
     size_t empties; /* number of guesses that found no row */
-    double waste;   /* in pages: parts that stayed empty because of a split, and dropped pages */
+    double waste;   /* in pages: what last pages of pieces lacked, and pages that were dropped */
 };
 
-/* How many new guesses may be sent, at most `idle`, while `out` guesses are in flight: `per_answer`
- * for each answer with rows so far, so none before the first. */
+/* How many new guesses may be sent: `per_answer` for each of the `good` answers with rows so far
+ * (so none before the first), minus the `out` guesses in flight; at most `idle`. */
 size_t speculation_budget(size_t good, size_t per_answer, size_t out, size_t idle);
-/* The minimum size of a piece in pages. It grows if many guesses fail. */
+/* The minimum size of a piece in pages. It grows if many guesses fail. is_bounded: the scan has a
+ * limit of bytes that wait to be taken. */
 double speculation_least_piece(const struct speculation *speculation, bool is_bounded);
 /* The maximum number of pieces into which a chunk is split at once. It is small if many guesses
  * fail, so that answers are used before more pieces are made. */

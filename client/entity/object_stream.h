@@ -18,9 +18,10 @@
  * - after another JSON value, or an object over OBJECT_SOURCE_OBJECT_MAX: behind its end;
  * - after input that is not JSON: at the next line that begins with `{`, if blanks, `[` and `,` are
  *   ignored.
- * But inside an array or list, input that is not JSON, or that ends, ends the stream with -EBADMSG,
- * because its objects cannot be distinguished from nested ones. So does an object there that nests
- * deeper than JSON_MAX_DEPTH, because the reader cannot read it.
+ * Inside an array or list reading does not resume. If there is input that is not JSON, or the input
+ * ends there, the stream ends with -EBADMSG, because a `{` that begins a later line may be nested
+ * in a broken object. The same is true for an object that nests deeper than JSON_MAX_DEPTH, because
+ * the reader cannot read it.
  *
  * Memory: at most twice OBJECT_SOURCE_OBJECT_MAX. */
 #include "client/entity/object_source.h"

@@ -2,9 +2,10 @@
 #ifndef CLIENT_HTTP_ANSWER_BUDGET_H
 #define CLIENT_HTTP_ANSWER_BUDGET_H
 /* Limits the bytes of all answers in flight together. An answer is charged as it grows. If there is
- * no room, it waits; the one that has waited longest may exceed the limit, so that one answer after
- * the other ends. So there are at most max_bytes and the bytes of one answer. Any thread; one leaf
- * mutex. No function blocks: the caller of a waiting answer calls answer_budget_take again. */
+ * no room, it waits. The one that began to wait first may exceed the limit, so that always one
+ * answer can end. So the answers take at most max_bytes plus the bytes of one answer. Any thread;
+ * one leaf mutex. No function blocks: the caller of a waiting answer calls answer_budget_take
+ * again. */
 #include "client/base/base.h"
 
 #include <pthread.h>

@@ -9,8 +9,9 @@
 #include "client/http/answer_budget.h"
 #include "client/store/call.h"
 
-/* Maximum of exchanges in flight; further ones wait until one ends. A lane may use four fifths of
- * those that the other lanes leave: if its requests hang, there is room for the others. */
+/* Maximum of exchanges in flight; further ones wait until one ends. A lane (one table's requests)
+ * may use four fifths of the exchanges that the other lanes do not use: if all its requests hang,
+ * the others still have room. */
 #define HTTP_EXCHANGES_MAX 80
 #define HTTP_LANE_MAX      (HTTP_EXCHANGES_MAX * 4 / 5)
 
@@ -36,7 +37,7 @@ struct http_request {
 struct http_answer {
     int status;
     struct buffer headers, body;  /* headers: lines as received */
-    struct answer_budget *budget; /* which has charged the body; NULL: none */
+    struct answer_budget *budget; /* to which the body is charged; NULL: to none */
     size_t charged;
     /* libcurl sends a request again if a kept connection turns out to be dead. True: it began to
      * send more than once. Then a change that is now refused may have been made the first time. */

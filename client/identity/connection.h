@@ -38,8 +38,9 @@ struct connection {
  *   Its table is that in its path, or tn= of its token. If they and `source` spell it in different
  *   case, the spelling of `source` is used, else that of the path.
  * - Blanks and line ends around a value are removed.
- * - is_shared: the environment must name its account itself, so that a credential is not sent to
- *   both services. If it names another account than `source`, or one at another URL, it is ignored.
+ * - is_shared: a credential in the environment must come with its account's name, so that it is not
+ *   sent to both services. If that is another account than `source` names, or one at another URL,
+ *   the environment is ignored.
  * - uses_tokens: the endpoint must be https, and no variable may have a credential.
  * - A URL of the emulator's account gets the published key if no credential is set.
  * - http is refused, unless the host is loopback, or it is the emulator's account with the

@@ -3,8 +3,8 @@
 #define CLIENT_LOCAL_LOCAL_QUERY_H
 /* Reads entities. The caller has begun a transaction, so that each function reads one version of
  * the file. As in the service, a page ends at `top` rows, at about 4 MiB of text, or when a filter
- * has refused many rows; the token contains where the next page begins. One thread; the call is
- * that of local_connection_serve. */
+ * has refused many rows; the token contains where the next page begins. One thread. A failure is
+ * recorded in the call of local_connection_serve. */
 #include "client/local/local_connection.h"
 #include "client/store/table_store.h"
 

@@ -94,9 +94,10 @@ int prefetcher_next(struct prefetcher *prefetcher, struct caller *caller, bool m
                     struct scan_item *ret);
 
 enum reach {
-    REACH_NOT,      /* the position was passed, or is too far ahead: the caller sends a request */
+    REACH_NOT,      /* the consumer has passed it, or it is too far ahead: the caller requests it */
     REACH_IN_CACHE, /* it has arrived: the caller asks the range cache again while it has ret_page
-                       (NULL: another thread took it, and it may have been evicted) */
+                       (NULL: the item has no page; or, in traversals.h, another thread took it,
+                       and its page may have been evicted) */
     REACH_FULL,     /* must_fit, and the next page does not fit beside the held pages */
 };
 /* Not for READ_LEVEL. Takes items up to the one at `position`. If an item does not fit beside the

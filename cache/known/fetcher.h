@@ -41,7 +41,7 @@ void fetcher_destroy(struct fetcher *fetcher); /* takes NULL; no call is in prog
 
 struct fetch {
     const char *table;  /* NULL: the list of tables, or one table, if the range holds one name */
-    struct range range; /* range_is_expressible, not empty; of one row with top 1: a plain get */
+    struct range range; /* range_is_expressible, not empty. One row and top 1: a get by its keys */
     int top;
     bool keys_only; /* with table NULL: no difference */
     bool is_alone;  /* joins no flight; others may join this one */

@@ -42,8 +42,9 @@ bool pending_unwatch(struct pending *pending, struct table_watch *watch);
  * counts as having none, because its entity stays; so does a row whose delete has just ended. */
 size_t pending_removed_rows(struct pending *pending, const char *table, const struct run *run);
 
-/* The table was dropped: ends its waiting deletes as made. Those that are being sent end by
- * themselves. Texts stay queued: they fail when the service answers that their table is gone. */
+/* The table was dropped: ends its waiting deletes as if they had been made. Those that are being
+ * sent end by themselves. Texts stay queued: they fail when the service answers that their table is
+ * gone. */
 void pending_forget_deletes(struct pending *pending, const char *table);
 /* The same, and also ends texts as if they had been stored: they were dropped with the table. */
 void pending_forget_all(struct pending *pending, const char *table);

@@ -32,8 +32,8 @@ void entry_of(const struct file_system *fs, const struct inode *inode, int64_t v
 void entry_attributes(const struct file_system *fs, const struct inode *inode, struct stat *ret);
 /* How long the kernel may cache the attributes, in seconds. 0 for a writer, a scratch file, and a
  * node that was renamed. Any other node is one version, so its attributes do not change. The kernel
- * sees a newer version when the name's own time is over: it looks the name up again and gets
- * another node. */
+ * sees a newer version after the time for which it caches the name (valid_ms): then it looks the
+ * name up again and gets another node. */
 double entry_attributes_sec(const struct inode *inode);
 
 #endif

@@ -47,7 +47,7 @@
 #define ACCESS_PATTERN_POSITION_BYTES                                                              \
     256 /* of the last miss; longer ones are compared up to here */
 
-struct access_pattern { /* in its owner's memory, zeroed; private */
+struct access_pattern { /* embedded, or on the stack, zeroed; private */
     struct row_fetch {
         uint64_t first;     /* page_number (client/store/page.h) of its first row; 0: no fetch */
         uint64_t partition; /* hash of the partition of the miss */

@@ -50,7 +50,7 @@ int read_ahead_directory(struct read_ahead *read_ahead, struct caller *caller,
                          enum directory_kind kind, const struct question *question,
                          struct seen *ret);
 
-struct read_cursor { /* of one listing; in its owner's memory, one thread at a time; private */
+struct read_cursor { /* of one listing; embedded, or on the stack, one thread at a time; private */
     struct prefetcher *prefetcher; /* NULL: none */
     enum read_kind kind;           /* of the prefetcher */
     int64_t used_ms;               /* when the prefetcher was used last */

@@ -5,7 +5,7 @@
  * request ends; if the first attempt fails, the window is halved at once, not when the request
  * ends.
  *
- * In its owner's memory; used by the thread that sends the request. */
+ * Embedded, or on the stack; used by the thread that sends the request. */
 #include "cache/ahead/request_window.h"
 #include "client/store/call.h"
 

@@ -20,7 +20,7 @@ struct delays;
 int delays_create(const struct clock *clock, struct delays **ret); /* 0 or -ENOMEM */
 void delays_destroy(struct delays *delays);                        /* takes NULL */
 
-struct delayed {       /* a request, in its owner's memory; zeroed except for the table */
+struct delayed {       /* a request, embedded, or on the stack; zeroed except for the table */
     const char *table; /* NULL: the list of tables */
     /* private; guarded by the lock */
     LIST_ENTRY(delayed) entry;

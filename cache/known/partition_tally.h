@@ -4,7 +4,7 @@
 /* Counts rows, which are added in key order, and their partitions. One thread at a time. */
 #include "client/store/page.h"
 
-struct partition_tally { /* in its owner's memory */
+struct partition_tally { /* embedded, or on the stack */
     size_t rows, partitions;
     size_t last_rows;   /* of the last partition */
     struct buffer last; /* position of the last row; empty: none was counted */

@@ -5,7 +5,7 @@
  * share. At most 256 MiB. One thread at a time. */
 #include "client/base/bytes.h"
 
-struct level_names { /* in its owner's memory; private */
+struct level_names { /* embedded, or on the stack; private */
     struct buffer keys, items;
 };
 struct level_name {

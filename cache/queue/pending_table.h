@@ -25,7 +25,7 @@
 
 #include <sys/queue.h>
 
-struct table_watch { /* in its owner's memory, from pending_watch to pending_unwatch */
+struct table_watch { /* embedded, or on the stack, from pending_watch to pending_unwatch */
     LIST_ENTRY(table_watch) entry;
     const char *table; /* the owner's */
     bool has_changed;  /* private to pending: changes inside its monitor */

@@ -23,7 +23,7 @@ enum key_growth_kind {
     KEY_GROWTH_COUNTER
 };
 
-struct key_growth { /* in its owner's memory; private */
+struct key_growth { /* embedded, or on the stack; private */
     uint64_t keys;
     enum key_growth_kind kind; /* of the candidate */
     struct buffer around;      /* its text before and behind the number, with a NUL between */

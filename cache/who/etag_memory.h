@@ -7,7 +7,7 @@
 #include "cache/address.h"
 #include "client/store/later_etag.h"
 
-struct etag_memory { /* in its owner's memory; private, except the counts of `map` */
+struct etag_memory { /* embedded, or on the stack; private, except the counts of `map` */
     struct map map;  /* of addresses */
     size_t max_count, max_bytes;
 };

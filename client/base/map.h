@@ -29,7 +29,7 @@ struct map_item { /* first member of a record; private except `key` and `bytes` 
 RB_HEAD(map_tree, map_item);
 TAILQ_HEAD(map_uses, map_item);
 
-struct map { /* in its owner's memory; private except `count` and `bytes` */
+struct map { /* embedded, or on the stack; private except `count` and `bytes` */
     struct map_tree by_key;
     struct map_uses by_use; /* the most recently used first */
     size_t count, bytes;    /* of all items */

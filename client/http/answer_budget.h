@@ -11,7 +11,7 @@
 #include <pthread.h>
 #include <sys/queue.h>
 
-struct answer_wait { /* of one answer, in its owner's memory, zeroed at first; private */
+struct answer_wait { /* of one answer, embedded, or on the stack, zeroed at first; private */
     bool is_listed;
     TAILQ_ENTRY(answer_wait) entries;
 };

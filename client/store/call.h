@@ -22,7 +22,7 @@ struct failure {     /* a value: copied, never owned; error 0 when nothing faile
     char code[64], message[256], request_id[40]; /* code, request_id: the service's; or "" */
 };
 
-/* Observes the retries of a call; called by the call's thread. In its owner's memory. */
+/* Observes the retries of a call; called by the call's thread. Embedded, or on the stack. */
 struct call_observer {
     /* An attempt has failed or made no progress; the call waits before the next attempt. */
     void (*waits)(struct call_observer *observer, const struct failure *reason);

@@ -22,7 +22,7 @@ struct map_part {
     struct survey_counts counts;
 };
 
-struct map_parts { /* in its owner's memory */
+struct map_parts { /* embedded, or on the stack */
     struct map_part *list;
     size_t count, room;
 };

@@ -7,7 +7,7 @@
 
 struct account;
 
-struct sas_end { /* of a mount; in its owner's memory while the account lives */
+struct sas_end { /* of a mount; embedded, or on the stack while the account lives */
     const struct mount_source *source;
     struct account *account;
 };

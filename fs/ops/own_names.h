@@ -29,7 +29,7 @@
 
 RB_HEAD(own_files, own_file);
 
-struct own_names { /* in its owner's memory; private */
+struct own_names { /* embedded, or on the stack; private */
     struct directory directory;
     struct address scratch_directory;
     struct listing *listing;    /* NULL: there are none of the account */

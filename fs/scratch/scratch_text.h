@@ -3,8 +3,8 @@
 #define FS_SCRATCH_SCRATCH_TEXT_H
 /* The text of a scratch file: bytes in memory, within a budget that the texts of a mount share.
  *
- * Both structs are in their owner's memory and begin as zeros, except max_bytes. Not thread-safe:
- * one lock of the owner guards a budget and all its texts. Sizes in bytes. */
+ * Both structs are embedded, or on the stack, and begin as zeros, except max_bytes. Not
+ * thread-safe: one lock of the owner guards a budget and all its texts. Sizes in bytes. */
 #include "client/base/bytes.h"
 
 struct scratch_budget {

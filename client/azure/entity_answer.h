@@ -6,8 +6,9 @@
  * row (page.h).
  *
  * Errors of both functions, with the reason in call->failure: -EPROTO: not a body of the service,
- * or an entity with a key that is missing, not a string, or has U+0000; -EFBIG: larger than a page;
- * -ENOMEM. After a failure the builder may have some of the rows. */
+ * or an entity with a key that is missing, not a string, or has U+0000, and retryable if the body
+ * breaks off; -EFBIG: larger than a page; -ENOMEM. After a failure the builder may have some of the
+ * rows. */
 #include "client/store/call.h"
 #include "client/store/page.h"
 

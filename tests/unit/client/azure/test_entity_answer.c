@@ -146,6 +146,8 @@ static void assert_refused(const struct made *made, const char *problem, size_t 
                    problem, offset);
     assert_int_equal(made->error, -EPROTO);
     assert_string_equal(made->call.failure.message, message);
+    bool is_cut = offset > 0 && strcmp(problem, "the text ends too early") == 0;
+    assert_int_equal(made->call.failure.is_retryable, is_cut);
     page_unref(made->page);
 }
 

@@ -270,7 +270,9 @@ static int read_parts(struct multipart *multipart, const struct service_answer *
     struct bytes part, after;
     struct inner_answer inner;
     size_t count = 0;
-    for (; take_delimiter(multipart, &part) != NO_DELIMITER; count++) {
+    enum delimiter delimiter, last = PART_BEGINS;
+    for (; (delimiter = take_delimiter(multipart, &part)) != NO_DELIMITER; count++) {
+        last = delimiter;
         if (!read_inner(part, &inner))
             return fail_unknown(answer, call, "a part without a status");
         if (count == 0 && inner.status >= 400 && take_delimiter(multipart, &after) == NO_DELIMITER)
@@ -282,7 +284,11 @@ static int read_parts(struct multipart *multipart, const struct service_answer *
         if (read_result(&inner, &batch->writes[count], &ret[count]) < 0)
             return fail_unknown(answer, call, "a failure that is not the only part");
     }
-    return count == batch->n ? 0 : fail_unknown(answer, call, "fewer parts than writes");
+    if (count == batch->n)
+        return 0;
+    (void)fail_unknown(answer, call, "fewer parts than writes");
+    call->failure.is_retryable = last != PARTS_END; /* it breaks off: the rest was lost */
+    return -EPROTO;
 }
 
 int batch_read_answer(const struct service_answer *answer, struct bytes content_type,

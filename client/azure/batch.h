@@ -32,8 +32,8 @@ size_t batch_part_size(const char *url, const char *table, const struct write *w
 
 /* `answer` has a success status, but one of its parts may be a failure. Then that part's status
  * gives the error, and call->failure.operation is the index of the refused write. An answer that
- * cannot be parsed, or has fewer parts than writes, is -EPROTO and ambiguous. ret: batch->n
- * results. */
+ * cannot be parsed, or has fewer parts than writes, is -EPROTO and ambiguous; one that
+ * breaks off is retryable, too. ret: batch->n results. */
 int batch_read_answer(const struct service_answer *answer, struct bytes content_type,
                       const struct batch *batch, int64_t now_utc_100ns, struct call *call,
                       struct write_result *ret);

@@ -343,7 +343,6 @@ static void expect_unknown(const struct reading *reading)
 {
     assert_int_equal(reading->error, -EPROTO);
     assert_true(reading->call.failure.is_ambiguous);
-    assert_false(reading->call.failure.is_retryable);
     assert_int_equal(reading->call.failure.operation, -1);
     assert_int_equal(reading->call.failure.http_status, 202);
 }
@@ -385,6 +384,29 @@ static void what_is_not_understood_is_ambiguous(void **state)
     for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
         read_answer_of(&reading, two, 2, types[i], B(BEGIN CREATED("1", TIME) DELETED END));
         expect_unknown(&reading);
+        assert_false(reading.call.failure.is_retryable);
+    }
+}
+
+/* What breaks off may come whole when it is sent again; what ends too early would not. */
+static void an_answer_that_breaks_off_is_retryable(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *body;
+        bool is_retryable;
+    } cases[] = {
+        {BEGIN CREATED("1", TIME) "--changesetresponse_2\r\nContent-Type: app", true},
+        {BEGIN ANSWER "HTTP/1.1 204 No", true},
+        {BEGIN CREATED("1", TIME) END, false},
+        {BEGIN CREATED("1", TIME) DELETED DELETED END, false},
+        {"", false},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct reading reading;
+        read_two(&reading, cases[i].body);
+        expect_unknown(&reading);
+        assert_int_equal(reading.call.failure.is_retryable, cases[i].is_retryable);
     }
 }
 
@@ -450,6 +472,7 @@ int main(void)
         cmocka_unit_test(a_passing_failure_inside_is_one),
         cmocka_unit_test(odd_refusals_are_understood),
         cmocka_unit_test(what_is_not_understood_is_ambiguous),
+        cmocka_unit_test(an_answer_that_breaks_off_is_retryable),
         cmocka_unit_test(an_answer_cut_short_is_ambiguous),
         cmocka_unit_test(a_hundred_results_are_read),
     };

@@ -10,6 +10,7 @@
 #include "client/http/http_header.h"
 #include "client/http/request_url.h"
 #include "client/http/uuid.h"
+#include "client/text/json_reader.h"
 #include "client/text/table_name.h"
 
 #define TOKEN_MAX_BYTES ((size_t)64 << 10)
@@ -170,6 +171,7 @@ static int azure_list_tables(struct table_store *store, const char *only,
     r = table_answer_append(buffer_bytes(&answer.body), only, ret);
     if (r == -EPROTO) {
         (void)call_fail(call, r, "the answer is not a valid list of tables");
+        call->failure.is_retryable = json_breaks_off(buffer_bytes(&answer.body));
         call->failure.advice = service_error_advice_endpoint;
     } else if (r < 0) {
         (void)call_fail(call, r, "out of memory");

@@ -132,19 +132,12 @@ static int read_single(struct answer_reader *reader)
     return r < 0 ? r : expect(reader, JSON_END, "text after the object");
 }
 
-/* An object that breaks off was cut on the way, so the next answer may be whole. */
-static bool is_cut(const struct answer_reader *reader)
-{
-    return reader->body.size > 0 && reader->body.data[0] == '{' &&
-           json_reader_left(&reader->json) == 0;
-}
-
 static int fail_by_problem(const struct answer_reader *reader, int error, struct call *call)
 {
     (void)call_fail(call, error, "the answer is not one with entities: %s, at byte %zu",
                     json_reader_problem(&reader->json), json_reader_offset(&reader->json));
     call->failure.advice = service_error_advice_endpoint;
-    call->failure.is_retryable = is_cut(reader);
+    call->failure.is_retryable = json_breaks_off(reader->body);
     return error;
 }
 

@@ -508,3 +508,16 @@ enum json_kind json_reader_skip(struct json_reader *reader)
     bool is_nested = kind == JSON_OBJECT_BEGIN || kind == JSON_ARRAY_BEGIN;
     return is_nested ? json_reader_skip_rest(reader) : kind;
 }
+
+bool json_breaks_off(struct bytes text)
+{
+    struct json_reader reader;
+    struct json_token token;
+    enum json_kind kind;
+    json_reader_init_object(&reader);
+    json_reader_feed(&reader, text, true);
+    do {
+        kind = json_reader_next(&reader, &token);
+    } while (kind != JSON_ERROR && kind != JSON_END);
+    return kind == JSON_ERROR && text.size > 0 && json_reader_left(&reader) == 0;
+}

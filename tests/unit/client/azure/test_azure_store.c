@@ -148,8 +148,8 @@ static void what_is_no_list_of_tables_is_an_error(void **state)
         "{\"value\":[{\"tablename\":\"abc\"}]}",
         "{\"value\":[{\"TableName\":7}]}",
         "{\"value\":[{\"TableName\":\"\"}]}",
-        "{\"value\":[{\"TableName\":\"abc\"}",
         "<html></html>",
+        "{\"value\":[{\"TableName\":\"abc\"}", /* it breaks off */
     };
     for (size_t i = 0; i < ARRAY_SIZE(bodies); i++) {
         const struct canned answers[] = {
@@ -162,7 +162,7 @@ static void what_is_no_list_of_tables_is_an_error(void **state)
         assert_int_equal(f.call.failure.error, -EPROTO);
         assert_int_equal(f.call.failure.http_status, 200);
         assert_string_equal(f.call.failure.request_id, "id-1");
-        assert_false(f.call.failure.is_retryable);
+        assert_int_equal(f.call.failure.is_retryable, i == ARRAY_SIZE(bodies) - 1);
         assert_ptr_equal(f.call.failure.advice, service_error_advice_endpoint);
         buffer_finish(&names);
         end(&f);

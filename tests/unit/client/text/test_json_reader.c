@@ -424,9 +424,23 @@ static void the_depth_tells_where_a_value_ends(void **state)
     assert_int_equal(json_reader_offset(&reader), strlen("{\"a\": [1], \"b\": 2}"));
 }
 
+static void an_object_that_was_cut_breaks_off(void **state)
+{
+    (void)state;
+    struct bytes whole = B("{\"value\": [{\"a\\u0041\": -1.5e3}, true], \"b\": null}");
+    for (size_t n = 1; n < whole.size; n++)
+        assert_true(json_breaks_off(bytes_first(whole, n)));
+    static const struct bytes others[] = {B(""),   B("<html>"), B("[1,"), B("{\"a\": 1}x"),
+                                          B("{,"), B("{}")};
+    assert_false(json_breaks_off(whole));
+    for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+        assert_false(json_breaks_off(others[i]));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_object_that_was_cut_breaks_off),
         cmocka_unit_test(every_kind_of_value_is_a_token),
         cmocka_unit_test(numbers_are_their_source_text),
         cmocka_unit_test(strings_are_raw_and_say_whether_they_hold_escapes),

@@ -261,7 +261,7 @@ static int write_batch(const struct service *service, const struct batch *batch,
     if (r == 0)
         return 0;
     call->failure.is_ambiguous |= answer.was_resent;
-    service_advise(service, &request, &answer, call);
+    service_advise(&request, &answer, call);
     return r;
 }
 

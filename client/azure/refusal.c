@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/azure/refusal.h"
+#include "client/azure/clock_skew.h"
 #include "client/base/clock.h"
 #include "client/http/http_date.h"
 
 #include <strings.h>
-
-#define SKEW_MAX_100NS (300 * TICKS_PER_SEC) /* the service accepts 15 minutes */
 
 static const char advice_key[] =
     "the account key is wrong: check AZURE_STORAGE_KEY, or AccountKey in the connection string";
@@ -61,13 +60,12 @@ static const struct {
 static int64_t service_time(const struct refused_request *request)
 {
     int64_t then;
-    return http_date_parse(request->date, &then) ? then : request->now_utc_100ns;
+    return http_date_parse(request->date, &then) ? then : request->dated_utc_100ns;
 }
 
 static bool is_clock_wrong(const struct refused_request *request)
 {
-    int64_t ahead = request->now_utc_100ns - service_time(request);
-    return ahead > SKEW_MAX_100NS || ahead < -SKEW_MAX_100NS;
+    return !clock_skew_fits(request->dated_utc_100ns, service_time(request));
 }
 
 static bool has_letter(struct bytes letters, char letter)

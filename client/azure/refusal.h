@@ -15,7 +15,7 @@ struct refused_request {
     const char *table;                   /* NULL: a request on the account's list of tables */
     const char *needs;                   /* the letters of sp= that it needs, for example "au" */
     struct bytes date;                   /* the answer's Date header; empty: none */
-    int64_t now_utc_100ns;               /* by this machine's clock */
+    int64_t dated_utc_100ns;             /* of its x-ms-date */
 };
 
 /* The advice for a failure with the error -EACCES: static text. NULL: the credential does not

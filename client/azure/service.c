@@ -21,6 +21,7 @@ struct service {
     const struct connection *connection;
     struct token_source *tokens;           /* NULL: a key or a SAS is used */
     struct credential_source *credentials; /* NULL: then it is the connection's */
+    struct clock_skew *skew;               /* NULL: requests are signed with this machine's time */
     struct http *http;
     const char *base_path; /* "" or "/account": the end of the endpoint's URL */
     struct bytes origin;   /* scheme://host[:port]: the begin of the endpoint's URL */
@@ -115,16 +116,16 @@ static int append_authorization(const struct service_request *request,
     return http_header_append(ret, "Authorization", buffer_bytes(&value));
 }
 
-/* Signed with the current time, in x-ms-date alone: with a Date header Azurite would expect that
- * one in the signature. */
-static int append_headers(const struct service *service, const struct service_request *request,
+/* Signed with the time in x-ms-date alone: with a Date header Azurite would expect that one in the
+ * signature. */
+static int append_headers(const struct service_request *request,
                           const struct credential *credential, struct buffer *ret)
 {
     _cleanup_(buffer_finish) struct buffer date;
     _cleanup_(buffer_finish) struct buffer uuid;
     buffer_init(&date, HTTP_DATE_SIZE);
     buffer_init(&uuid, UUID_SIZE);
-    int r = http_date_append(&date, clock_utc_100ns(service->clock));
+    int r = http_date_append(&date, request->dated_utc_100ns);
     if (r == 0)
         r = uuid_append(&uuid);
     if (r < 0)
@@ -139,6 +140,12 @@ static int append_headers(const struct service *service, const struct service_re
     return r < 0 ? r : ret->error;
 }
 
+/* Is it signed with a key, and may the service's time be used for that? */
+static bool signs_with_skew(const struct service *service, const struct service_request *request)
+{
+    return service->skew && !request->token && !credential_is_sas(request->credential);
+}
+
 static int send_request(const struct service *service, struct service_request *request,
                         struct call *call, struct http_answer *ret)
 {
@@ -147,6 +154,9 @@ static int send_request(const struct service *service, struct service_request *r
     size_t query_size = request->query.size;
     buffer_init(&url, 2 * URL_MAX_BYTES);
     buffer_init(&headers, 2 * URL_MAX_BYTES);
+    request->dated_utc_100ns = signs_with_skew(service, request)
+                                   ? clock_skew_utc_100ns(service->skew)
+                                   : service_utc_100ns(service);
     int r = append_timeout(&request->query,
                            MIN(call_remaining_ms(call, service->clock), (int64_t)ATTEMPT_MS));
     if (r == 0)
@@ -155,7 +165,7 @@ static int send_request(const struct service *service, struct service_request *r
         r = buffer_ensure(&headers,
                           request->headers.size + HEADERS_MAX_BYTES + CREDENTIAL_BEARER_MAX_BYTES);
     if (r == 0)
-        r = append_headers(service, request, request->credential, &headers);
+        r = append_headers(request, request->credential, &headers);
     request->query.size = query_size; /* it may be sent once more */
     const char *text = buffer_string(&url);
     if (r < 0 || !text)
@@ -176,12 +186,12 @@ static int fail_by_answer(const struct service *service, const struct service_re
     struct service_answer service_answer = service_answer_of(answer, is_change(request));
     (void)service_error_read(&service_answer, service_utc_100ns(service), failure);
     failure->is_ambiguous |= answer->was_resent && is_change(request);
-    service_advise(service, request, answer, call);
+    service_advise(request, answer, call);
     return failure->error;
 }
 
-void service_advise(const struct service *service, const struct service_request *request,
-                    const struct http_answer *answer, struct call *call)
+void service_advise(const struct service_request *request, const struct http_answer *answer,
+                    struct call *call)
 {
     struct failure *failure = &call->failure;
     if (failure->error != -EACCES)
@@ -191,7 +201,7 @@ void service_advise(const struct service *service, const struct service_request 
                                             .table = request->is_of_account ? NULL : request->table,
                                             .needs = request->needs,
                                             .date = service_header(answer, "Date"),
-                                            .now_utc_100ns = service_utc_100ns(service)};
+                                            .dated_utc_100ns = request->dated_utc_100ns};
     const char *advice = refusal_advice(&refused, failure);
     if (advice)
         failure->advice = advice;
@@ -255,21 +265,46 @@ static bool replace_credential(const struct service *service, struct service_req
     return true;
 }
 
-/* Sends it; once more with another credential if that is refused. */
+/* Reads the service's time from the answer. True: the request was refused because its date was
+ * wrong, and there is a better one. */
+static bool correct_date(const struct service *service, const struct service_request *request,
+                         const struct http_answer *answer)
+{
+    int64_t service_utc_100ns;
+    if (!signs_with_skew(service, request) ||
+        !http_date_parse(service_header(answer, "Date"), &service_utc_100ns))
+        return false;
+    if (answer->status == 403)
+        return clock_skew_correct(service->skew, request->dated_utc_100ns, service_utc_100ns);
+    clock_skew_note(service->skew, service_utc_100ns);
+    return false;
+}
+
+/* After a refusal, which changed nothing. Replaces the answer. */
+static int send_again(const struct service *service, struct service_request *request,
+                      struct call *call, struct http_answer *ret)
+{
+    bool was_resent = ret->was_resent; /* the change may have been made by an earlier one */
+    http_answer_finish(ret);
+    *ret = (struct http_answer){0};
+    int r = send_request(service, request, call, ret);
+    ret->was_resent |= was_resent;
+    call->failure.is_ambiguous |= r < 0 && was_resent && is_change(request);
+    return r;
+}
+
+/* Sends it; once more with the service's time if its date is refused, and once more with another
+ * credential if that is refused. */
 static int send_with_credential(const struct service *service, struct service_request *request,
                                 struct call *call, struct http_answer *ret)
 {
     int r = take_credential(service, request, call);
     if (r == 0)
         r = send_request(service, request, call, ret);
-    if (r < 0 || !is_refused(service, request, ret) || !replace_credential(service, request, call))
-        return r;
-    bool was_resent = ret->was_resent; /* the change may have been made by an earlier one */
-    http_answer_finish(ret);
-    *ret = (struct http_answer){0};
-    r = send_request(service, request, call, ret);
-    ret->was_resent |= was_resent;
-    call->failure.is_ambiguous |= r < 0 && was_resent && is_change(request);
+    if (r == 0 && correct_date(service, request, ret))
+        r = send_again(service, request, call, ret);
+    if (r == 0 && is_refused(service, request, ret) && replace_credential(service, request, call))
+        r = send_again(service, request, call, ret);
     return r;
 }
 
@@ -354,6 +389,8 @@ int service_create(const struct service_options *options, const struct clock *cl
     service->connection = options->connection;
     service->tokens = options->tokens;
     service->credentials = options->credentials;
+    if (endpoint->is_https || endpoint->is_loopback) /* elsewhere anybody could set the time */
+        service->skew = options->skew;
     service->origin = (struct bytes){endpoint->url, endpoint->origin_size};
     service->base_path = endpoint->url + service->origin.size;
     int r = http_create(&http, clock, &service->http);

@@ -2,9 +2,11 @@
 #ifndef CLIENT_AZURE_SERVICE_H
 #define CLIENT_AZURE_SERVICE_H
 /* Sends requests to the Table service of an account: adds the URL, a request id, the date, and the
- * signature or token. No retries; but if the service refuses the token, key or SAS, and there is a
- * newer one, the request is sent once more with that. Any thread. Create it after the last fork and
- * after http_global_init. */
+ * signature or token. No retries, but for two: a request that is refused because this machine's
+ * clock is wrong is sent once more with the service's time (clock_skew.h); one whose token, key or
+ * SAS is refused is sent once more if there is a newer one. Any thread. Create it after the last
+ * fork and after http_global_init. */
+#include "client/azure/clock_skew.h"
 #include "client/azure/service_error.h"
 #include "client/http/http.h"
 #include "client/identity/connection.h"
@@ -20,7 +22,8 @@ struct service_options { /* the objects outlive the service, except ca_file */
     /* Used instead of the connection's credential; at most one of them is not NULL. */
     struct token_source *tokens;
     struct credential_source *credentials;
-    const char *ca_file; /* certificates to trust; NULL: the system's. Copied. */
+    struct clock_skew *skew; /* NULL: requests are signed with this machine's time */
+    const char *ca_file;     /* certificates to trust; NULL: the system's. Copied. */
     size_t answers_max_bytes;
 };
 
@@ -41,6 +44,7 @@ struct service_request {
     struct buffer path, query; /* percent-encoded, as signed and sent; path has the account's */
     struct buffer headers;     /* further headers: "Name: value", each with CRLF */
     struct buffer body;        /* empty: no body */
+    int64_t dated_utc_100ns;   /* out: the time that it was sent with, and signed */
     /* Out: references to what the request was sent with. token NULL: a key or a SAS. */
     struct token *token;
     struct credential *credential;
@@ -58,8 +62,8 @@ int service_send(const struct service *service, struct service_request *request,
 
 /* After call->failure was read from the answer: if the credential was refused, sets the best advice
  * (refusal.h), and adds the token's identity to the message. */
-void service_advise(const struct service *service, const struct service_request *request,
-                    const struct http_answer *answer, struct call *call);
+void service_advise(const struct service_request *request, const struct http_answer *answer,
+                    struct call *call);
 
 /* The header's value; empty: there is none. */
 struct bytes service_header(const struct http_answer *answer, const char *name);

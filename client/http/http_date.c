@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/http/http_date.h"
-#include "client/base/clock.h"
 
 #include <curl/curl.h>
 
 #define TEXT_MAX_BYTES ((size_t)63)
-#define YEAR_9999_SEC  INT64_C(253402300799) /* its last second */
 
 /* strftime depends on the locale. */
 static const char day_names[][4] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
@@ -29,7 +27,7 @@ bool http_date_parse(struct bytes text, int64_t *ret_utc_100ns)
         return false;
     memcpy(string, text.data, text.size);
     time_t seconds = curl_getdate(string, NULL);
-    if (seconds < 0 || seconds > YEAR_9999_SEC)
+    if (seconds < 0 || seconds > HTTP_DATE_MAX_100NS / TICKS_PER_SEC)
         return false;
     *ret_utc_100ns = seconds * TICKS_PER_SEC;
     return true;

@@ -32,6 +32,7 @@ int metrics_append_seconds(struct buffer *ret, const char *metric, const char *t
                            const char *help, int64_t ms)
 {
     (void)metrics_append_head(ret, metric, type, help);
-    return buffer_append_format(ret, "%s %lld.%03lld\n", metric, (long long)ms / 1000,
-                                (long long)ms % 1000);
+    int64_t size_ms = ms < 0 ? -ms : ms;
+    return buffer_append_format(ret, "%s %s%lld.%03lld\n", metric, ms < 0 ? "-" : "",
+                                (long long)size_ms / 1000, (long long)size_ms % 1000);
 }

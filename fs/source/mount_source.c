@@ -549,8 +549,8 @@ uint64_t mount_source_requests(const struct mount_source *source)
 
 int mount_source_append_metrics(const struct mount_source *source, struct buffer *ret)
 {
-    if (source->service.tokens)
-        (void)token_source_append_metrics(source->service.tokens, ret);
+    if (!source->local_path)
+        (void)service_source_append_metrics(&source->service, ret);
     int r = counting_store_append_metrics(source->counting, ret);
     return r < 0 ? r : retrying_store_append_metrics(source->retrying, ret);
 }

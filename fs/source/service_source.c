@@ -60,9 +60,29 @@ static int read_again(void *context, struct credential **ret)
     return r;
 }
 
+/* Of clock_skew.h. */
+static void log_skew(void *context, int64_t skew_100ns)
+{
+    const struct service_source *source = context;
+    int64_t seconds = skew_100ns / TICKS_PER_SEC;
+    if (!log_has_room(source->log, clock_now_ms(&clock_system)))
+        return;
+    if (seconds == 0)
+        log_message(source->log, "this machine's clock is right again");
+    else
+        log_message(source->log,
+                    "this machine's clock is %lld s %s the service's: requests are signed with the "
+                    "service's time -- set the clock",
+                    (long long)(seconds > 0 ? seconds : -seconds),
+                    seconds > 0 ? "behind" : "ahead of");
+}
+
 /* 0 or -ENOMEM. */
 static int create_credentials(struct service_source *source)
 {
+    int r = clock_skew_create(&clock_system, log_skew, source, &source->skew);
+    if (r < 0)
+        return r;
     const struct credential_reader reader = {read_again, source};
     return credential_source_create(TAKE_PTR(source->settings.connection.credential),
                                     source->settings.file ? &reader : NULL, &clock_system,
@@ -81,6 +101,7 @@ int service_source_start(struct service_source *source, const char *ca_cert,
     const struct service_options options = {.connection = &source->settings.connection,
                                             .tokens = source->tokens,
                                             .credentials = source->credentials,
+                                            .skew = source->skew,
                                             .ca_file = source->ca_file,
                                             .answers_max_bytes = answers_max_bytes};
     if (r == 0)
@@ -95,6 +116,7 @@ void service_source_finish(struct service_source *source)
     token_source_destroy(source->tokens);
     token_request_destroy(source->token_request);
     credential_source_destroy(source->credentials);
+    clock_skew_destroy(source->skew);
     service_settings_finish(&source->settings);
     free(source->ca_file);
     *source = (struct service_source){0};
@@ -147,6 +169,12 @@ static int append_credential(const struct service_source *source, struct buffer 
     _cleanup_(credential_unrefp) struct credential *credential =
         credential_source_get(source->credentials);
     return credential_append_description(credential, ret);
+}
+
+int service_source_append_metrics(const struct service_source *source, struct buffer *ret)
+{
+    return source->tokens ? token_source_append_metrics(source->tokens, ret)
+                          : clock_skew_append_metrics(source->skew, ret);
 }
 
 int service_source_append_description(const struct service_source *source, const char *table,

@@ -3,6 +3,7 @@
 #define FS_SOURCE_SERVICE_SOURCE_H
 /* An account of a service as a source: its settings, and the tokens, the key or the SAS of its
  * requests. One thread, unless a comment says otherwise. */
+#include "client/azure/clock_skew.h"
 #include "client/identity/credential_source.h"
 #include "client/identity/token_source.h"
 #include "client/store/table_store.h"
@@ -16,6 +17,7 @@ struct service_source {
     struct token_request *token_request;
     struct token_source *tokens;           /* NULL: none are used */
     struct credential_source *credentials; /* NULL: tokens are used */
+    struct clock_skew *skew;               /* of the signatures with a key; NULL: tokens are used */
 };
 
 /* Begins to request tokens, if they are used, and creates the store, which the caller destroys
@@ -33,6 +35,8 @@ const char *service_source_part(const struct service_source *source);
 bool service_source_append_end(const struct service_source *source, struct buffer *ret);
 /* What to do then: static text. */
 const char *service_source_advice_end(const struct service_source *source);
+/* Appends the metrics of what the requests are sent with. Any thread. */
+int service_source_append_metrics(const struct service_source *source, struct buffer *ret);
 /* Appends the source's lines of .tablefuse/config, with one for the table, without secrets. Any
  * thread. */
 int service_source_append_description(const struct service_source *source, const char *table,

@@ -28,25 +28,38 @@ struct fixture {
     struct loopback_server server;
     struct clock clock;
     struct connection connection;
+    struct clock_skew *skew;
     struct table_store *store;
     struct call call;
 };
 
-static inline void begin_as(struct fixture *f, const struct canned *answers, size_t count,
-                            const struct connection_environment *environment)
+static inline void connect_as(struct fixture *f, const struct canned *answers, size_t count,
+                              const struct connection_environment *environment)
 {
     char source[100];
     memset(&f->call, 0, sizeof(f->call));
     loopback_start(&f->server, answers, count);
     (void)snprintf(source, sizeof(source), "http://127.0.0.1:%d/devstoreaccount1", f->server.port);
     assert_int_equal(connection_init(&f->connection, source, environment, &f->call), 0);
+}
+
+static inline void open_store(struct fixture *f)
+{
     f->clock = clock_system;
     f->clock.utc_100ns = fixed_utc_100ns;
     f->clock.monotonic_ms = standing_monotonic_ms;
-    const struct service_options options = {.connection = &f->connection,
-                                            .answers_max_bytes = (size_t)1 << 20};
+    assert_int_equal(clock_skew_create(&f->clock, NULL, NULL, &f->skew), 0);
+    const struct service_options options = {
+        .connection = &f->connection, .skew = f->skew, .answers_max_bytes = (size_t)1 << 20};
     assert_int_equal(azure_store_create(&options, &f->clock, &f->store), 0);
     f->call.deadline_ms = standing_monotonic_ms(NULL) + 20900;
+}
+
+static inline void begin_as(struct fixture *f, const struct canned *answers, size_t count,
+                            const struct connection_environment *environment)
+{
+    connect_as(f, answers, count, environment);
+    open_store(f);
 }
 
 static inline void begin(struct fixture *f, const struct canned *answers, size_t count)
@@ -58,6 +71,7 @@ static inline void begin(struct fixture *f, const struct canned *answers, size_t
 static inline void end(struct fixture *f)
 {
     table_store_destroy(f->store);
+    clock_skew_destroy(f->skew);
     connection_finish(&f->connection);
     loopback_stop(&f->server);
 }

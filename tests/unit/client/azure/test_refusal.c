@@ -16,7 +16,7 @@ static const char *ask(const struct credential *credential, const char *table, c
                                             .table = table,
                                             .needs = needs,
                                             .date = bytes_of(date),
-                                            .now_utc_100ns = NOW};
+                                            .dated_utc_100ns = NOW};
     return refusal_advice(&request, &failure);
 }
 

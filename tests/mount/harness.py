@@ -423,7 +423,7 @@ class Allocations:
 class Counts:
     """The counters of .tablefuse/stats, or the difference of two readings."""
 
-    _LINE = re.compile(r"^(\w+)(?:\{(.*)\})? ([\d.]+)$", re.MULTILINE)
+    _LINE = re.compile(r"^(\w+)(?:\{(.*)\})? (-?[\d.]+)$", re.MULTILINE)
     _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 
     def __init__(self, text="", values=None):

@@ -17,6 +17,7 @@ struct retrying_store {
     struct table_store *inner;
     const struct clock *clock;
     struct service_health *health;
+    struct service_throttling *throttling;
     int64_t timeout_ms;
     _Atomic uint64_t retries, given_up;
     _Atomic uint64_t chance; /* state of the random generator for the jitter */
@@ -73,9 +74,15 @@ static bool is_doubtful(int error)
     return error == -EEXIST || error == -ENOENT || error == -ESTALE;
 }
 
+/* NULL: the list of tables. */
+static const char *table_of_request(const struct request *request)
+{
+    return request->query ? request->query->table : request->table;
+}
+
 static unsigned lane_of_request(const struct request *request)
 {
-    return lane_of_table(request->query ? request->query->table : request->table);
+    return lane_of_table(table_of_request(request));
 }
 
 /* No time is left for another attempt. Returns `error`. */
@@ -100,6 +107,15 @@ static int wait_for_next(struct retrying_store *self, const struct request *requ
     return sleep_through(self, wait_ms, call);
 }
 
+static void note_throttling(struct retrying_store *self, const struct request *request, int r,
+                            const struct failure *failure)
+{
+    int status = r < 0 ? failure->http_status : 200;
+    if (status != 0)
+        service_throttling_note(self->throttling, table_of_request(request),
+                                status == 503 || status == 429);
+}
+
 /* One attempt, unless the service is known to be down. */
 static int attempt(struct retrying_store *self, const struct request *request, struct call *call)
 {
@@ -115,6 +131,7 @@ static int attempt(struct retrying_store *self, const struct request *request, s
     call->deadline_ms = deadline_ms;
     if (r == -ETIMEDOUT)
         call->failure.is_retryable |= probe > 0 && call_remaining_ms(call, self->clock) > 0;
+    note_throttling(self, request, r, &call->failure);
     return service_health_leave(self->health, call, probe, r);
 }
 
@@ -354,6 +371,7 @@ static void retrying_destroy(struct table_store *store)
     struct retrying_store *self = (struct retrying_store *)store;
     table_store_destroy(self->inner);
     service_health_destroy(self->health);
+    service_throttling_destroy(self->throttling);
     free(self);
 }
 
@@ -371,12 +389,17 @@ static const struct table_store_ops retrying_ops = {.query = retrying_query,
 int retrying_store_create(struct table_store *inner, const struct clock *clock,
                           const struct retrying_store_options *options, struct table_store **ret)
 {
+    _cleanup_(service_health_destroyp) struct service_health *health = NULL;
     _cleanup_(freep) struct retrying_store *self = calloc(1, sizeof(*self));
     if (!self)
         return -ENOMEM;
-    int r = service_health_create(clock, options->sink, options->sink_context, &self->health);
+    int r = service_health_create(clock, options->sink, options->sink_context, &health);
+    if (r == 0)
+        r = service_throttling_create(clock, options->throttling_sink, options->sink_context,
+                                      &self->throttling);
     if (r < 0)
         return r;
+    self->health = TAKE_PTR(health);
     self->store.ops = &retrying_ops;
     self->inner = inner;
     self->clock = clock;

@@ -9,12 +9,14 @@
  * injects faults below it. */
 #include "client/base/clock.h"
 #include "client/store/service_health.h"
+#include "client/store/service_throttling.h"
 #include "client/store/table_store.h"
 
 struct retrying_store_options {
     int64_t timeout_ms;        /* from a call's begin, or last progress, to its deadline */
-    service_health_sink *sink; /* may be NULL */
-    void *sink_context;
+    service_health_sink *sink; /* may be NULL, as the next one */
+    service_throttling_sink *throttling_sink;
+    void *sink_context; /* of both */
 };
 
 /* Takes ownership of the inner store on success. */

@@ -235,13 +235,29 @@ static void log_change(void *context, const struct service_change *change)
                     failure->advice ? failure->advice : "");
 }
 
+/* One line when the service begins to throttle, and one when it has stopped. */
+static void log_throttling(void *context, const struct service_throttling_change *change)
+{
+    const struct mount_source *source = context;
+    if (change->is_throttling && !source->store)
+        log_message(source->log,
+                    "the service throttles: it refused %u of %u requests for %s within 10 s (HTTP "
+                    "503 or 429); they are sent again later",
+                    change->throttled, change->requests, change->table);
+    else if (!source->store)
+        log_message(source->log, "the service has stopped throttling, after %lld s (%s)",
+                    (long long)change->lasted_ms / 1000, change->table);
+}
+
 /* Around the service's store: the tests' decorator, then the counter, then the retries. So the
  * counter counts every attempt. */
 static int decorate_store(struct mount_source *source, const struct mount_source_options *options,
                           store_decorator *decorate)
 {
-    const struct retrying_store_options retrying = {
-        .timeout_ms = options->timeout_ms, .sink = log_change, .sink_context = source};
+    const struct retrying_store_options retrying = {.timeout_ms = options->timeout_ms,
+                                                    .sink = log_change,
+                                                    .throttling_sink = log_throttling,
+                                                    .sink_context = source};
     struct table_store *outer;
     int r = 0;
     if (decorate) {

@@ -27,18 +27,13 @@ static const struct service *service_of(struct table_store *store)
     return ((struct azure_store *)store)->service;
 }
 
-/* More pages follow if one of the headers is present, even if it is empty. */
+/* More pages follow if the answer has a token. */
 static int take_continuation(const struct http_answer *answer, struct call *call,
                              struct continuation **ret)
 {
     _cleanup_(buffer_finish) struct buffer token;
     buffer_init(&token, TOKEN_MAX_BYTES);
-    for (enum token_part part = 0; part < TOKEN_PARTS; part++) {
-        struct bytes value;
-        if (http_answer_header(answer, token_header(part), &value))
-            (void)token_append_part(&token, part, value);
-    }
-    int r = token.error;
+    int r = token_append_headers(&token, buffer_bytes(&answer->headers));
     if (r == 0 && token.size > 0)
         r = continuation_create(buffer_bytes(&token), ret);
     return r < 0 ? call_fail(call, r, "a continuation token that could not be kept") : 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/http/request_url.h"
 #include "client/base/unicode.h"
+#include "client/http/http_header.h"
 
 #define KEY_MAX_BYTES ((size_t)16 << 10) /* of one key in UTF-8; the service allows 2 KiB */
 
@@ -326,6 +327,16 @@ int token_append_part(struct buffer *ret, enum token_part part, struct bytes val
     (void)buffer_append_char(ret, token_parts[part].letter);
     (void)buffer_append(ret, value);
     return buffer_append_char(ret, '\0');
+}
+
+int token_append_headers(struct buffer *ret, struct bytes headers)
+{
+    for (enum token_part part = 0; part < TOKEN_PARTS; part++) {
+        struct bytes value;
+        if (http_header_find(headers, token_header(part), &value))
+            (void)token_append_part(ret, part, value);
+    }
+    return ret->error;
 }
 
 static const char *parameter_of(char letter)

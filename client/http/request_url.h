@@ -46,5 +46,8 @@ enum token_part {
 
 const char *token_header(enum token_part part); /* x-ms-continuation-... */
 int token_append_part(struct buffer *ret, enum token_part part, struct bytes value);
+/* The token in the headers of an answer; none: nothing is appended. A header that is present with
+ * an empty value is a part of it. */
+int token_append_headers(struct buffer *ret, struct bytes headers);
 
 #endif

@@ -30,6 +30,24 @@ static void check_refusal(const struct call *call)
         INVARIANT(call->failure.message[i] >= ' ' && call->failure.message[i] < 0x7F);
 }
 
+/* What messages say of SOURCE is none of the rest of it. */
+static void check_source(const char *source, const struct connection_environment *environment)
+{
+    char account[ENDPOINT_ACCOUNT_SIZE];
+    connection_find_lacking(source, environment, account);
+    INVARIANT(account[0] == '\0' || endpoint_is_account_name(bytes_of(account)));
+    if (!connection_is_emulator(source))
+        return;
+    const struct connection_environment none = {.key = NULL};
+    struct connection connection = {0};
+    struct call call = {0};
+    if (connection_init(&connection, source, &none, &call) == 0)
+        INVARIANT(connection.is_published && connection.endpoint.is_loopback);
+    else
+        check_refusal(&call); /* of its table */
+    connection_finish(&connection);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct buffer text;
@@ -56,6 +74,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     else
         check_refusal(&call);
     connection_finish(&connection);
+    check_source(lines[0], &environment);
     buffer_finish(&text);
     return 0;
 }

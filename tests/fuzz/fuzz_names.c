@@ -2,6 +2,7 @@
 /* A name that means a key or a prefix is the name of that one and of no other, and no name means
  * both; a key's name is a legal file name that leads back. */
 #include "client/base/position.h"
+#include "client/text/table_name.h"
 #include "fs/tree/names.h"
 #include "fs/tree/place.h"
 #include "tests/fuzz/fuzz.h"
@@ -39,7 +40,8 @@ static void check_key(struct bytes key, enum name_kind kind)
     if (names_encode(key, kind, &name) == 0) {
         INVARIANT(is_legal_file_name(buffer_bytes(&name)));
         INVARIANT(names_decode(buffer_bytes(&name), kind, &again, &meaning) == 0);
-        INVARIANT(meaning != NAME_MEANS_NOTHING);
+        /* an unsettled key that was not made of a cut name may have a name that is too short */
+        INVARIANT(meaning != NAME_MEANS_NOTHING || position_is_unsettled(key));
         if (meaning == NAME_MEANS_KEY)
             INVARIANT(bytes_equal(buffer_bytes(&again), key));
         else
@@ -77,6 +79,22 @@ static void check_unsettled(const struct place *parent, const struct place *cut,
     place_finish(&child);
 }
 
+/* rmdir of it drops a table with all its rows: nothing but `TABLE!` in `.tablefuse/drop` leads
+ * there, and what it drops is that table. */
+static void check_drop(const struct place *parent, const struct place *child, struct bytes name)
+{
+    if (child->kind != PLACE_DROPPED_TABLE)
+        return;
+    struct directory directory = place_directory(child);
+    size_t size = strlen(directory.table);
+    INVARIANT(parent->kind == PLACE_DROP_DIRECTORY);
+    INVARIANT(table_name_is_shown(bytes_of(directory.table)));
+    INVARIANT(name.size == size + 1 && memcmp(name.data, directory.table, size) == 0 &&
+              name.data[size] == '!');
+    INVARIANT(directory.range.lo.size == 0 && bytes_equal(directory.range.hi, RANGE_ALL.hi));
+    INVARIANT(!directory.filter);
+}
+
 /* A path, its parts behind slashes: every place on it can be made or is refused. */
 static void check_path(struct bytes path, enum directory_kind layout)
 {
@@ -89,6 +107,8 @@ static void check_path(struct bytes path, enum directory_kind layout)
         if (place_child(&place, bytes_first(path, size), &child) < 0)
             break;
         check_range(&place, &child);
+        check_drop(&place, &child, bytes_first(path, size));
+        INVARIANT(place.kind != PLACE_DROP_DIRECTORY || child.kind == PLACE_DROPPED_TABLE);
         if (child.is_cut)
             check_unsettled(&place, &child, bytes_first(path, size));
         place_finish(&place);

@@ -159,7 +159,7 @@ int account_find(struct account *account, struct caller *caller, struct address 
     return 0;
 }
 
-/* As of overlay_look. */
+/* As of overlay_find. */
 static int look(struct account *account, struct address address, int64_t not_before_ms,
                 bool keys_suffice, struct seen *ret)
 {
@@ -171,7 +171,7 @@ static int look(struct account *account, struct address address, int64_t not_bef
                                 .range = point,
                                 .since = stamp_since(not_before_ms),
                                 .keys_suffice = keys_suffice};
-    return overlay_look(account->read.overlay, &question, ret, NULL);
+    return overlay_find(account->read.overlay, &question, ret, NULL);
 }
 
 int account_knows(struct account *account, struct address address)
@@ -235,7 +235,7 @@ int account_recall_rows(struct account *account, const struct caller *caller,
     struct question question = ask_first(account, caller, directory, &served);
     struct seen seen = {0};
     question.since = stamp_since(INT64_MIN);
-    int r = overlay_look(account->read.overlay, &question, &seen, NULL);
+    int r = overlay_find(account->read.overlay, &question, &seen, NULL);
     run_finish(&seen.run);
     return r;
 }
@@ -262,7 +262,7 @@ int account_find_table_now(struct account *account, struct caller *caller, const
     struct served served;
     struct question question = ask_first(account, caller, &tables, &served);
     struct seen seen = {0};
-    int known = overlay_look(account->read.overlay, &question, &seen, NULL);
+    int known = overlay_find(account->read.overlay, &question, &seen, NULL);
     int r = known == KNOWN_ROWS ? 1 : known;
     if (known < 0) {
         (void)call_fail(&caller->call, r, "out of memory");
@@ -295,7 +295,7 @@ int account_find_directory(struct account *account, struct caller *caller,
                            const struct directory *directory)
 {
     struct local_directories *local = account->write.local;
-    /* Its rows may all be held deletes, and more than the cache has room for: a look for one that
+    /* Its rows may all be held deletes, and more than the cache has room for: a search for one that
      * is left would read all of them. `rm -r` of a filter has deleted all that it knows. */
     bool may_be_emptied =
         directory->table &&

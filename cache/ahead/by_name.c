@@ -127,7 +127,7 @@ static bool follows_begin(struct by_name *by_name, const struct question *questi
     before.since = stamp_since(INT64_MIN); /* a hint, however old: all is fetched anew */
     if (range_is_empty(before.range))
         return true;
-    int known = overlay_look(by_name->source.overlay, &before, &seen, NULL);
+    int known = overlay_find(by_name->source.overlay, &before, &seen, NULL);
     if (known != KNOWN_ROWS)
         return known == KNOWN_EMPTY;
     struct run *run = &seen.run;

@@ -27,7 +27,7 @@ static int fetch_first_page(struct count *count)
 static int next_rows(struct count *count, struct seen *ret)
 {
     const struct on_miss on_miss = {.top = FANOUT_ROWS, .keys_only = true};
-    int known = overlay_look(count->overlay, &count->rest, ret, NULL), r = 0;
+    int known = overlay_find(count->overlay, &count->rest, ret, NULL), r = 0;
     if (known < 0)
         return call_fail(&count->caller->call, known, "out of memory");
     if (known != KNOWN_NOT)

@@ -82,7 +82,7 @@ void read_ahead_destroy(struct read_ahead *read_ahead)
 static int find_known(const struct read_ahead *read_ahead, struct caller *caller,
                       const struct question *question, struct seen *ret, struct buffer *ret_until)
 {
-    int r = overlay_look(read_ahead->source.overlay, question, ret, ret_until);
+    int r = overlay_find(read_ahead->source.overlay, question, ret, ret_until);
     return r < 0 ? call_fail(&caller->call, r, "out of memory") : r;
 }
 

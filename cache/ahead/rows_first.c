@@ -41,7 +41,7 @@ static bool is_new(const struct rows_first *rows_first, const struct question *q
 {
     struct seen seen = {0};
     _cleanup_(buffer_finish) struct buffer until = {.max = POSITION_MAX_BYTES};
-    int known = overlay_look(rows_first->prefetchers->overlay, question, &seen, &until);
+    int known = overlay_find(rows_first->prefetchers->overlay, question, &seen, &until);
     run_finish(&seen.run);
     return known == KNOWN_NOT && bytes_equal(buffer_bytes(&until), question->range.lo);
 }
@@ -94,14 +94,14 @@ static int read_pages(const struct rows_first *rows_first, struct caller *caller
                       struct prefetcher *prefetcher, struct dense *dense)
 {
     struct scan_item item = {0};
-    int r, goes_on = 1;
-    while (goes_on > 0 && (r = prefetcher_next(prefetcher, caller, true, &item)) > 0) {
-        goes_on = count_page(dense, rows_first, &item.rows);
+    int r, continues = 1;
+    while (continues > 0 && (r = prefetcher_next(prefetcher, caller, true, &item)) > 0) {
+        continues = count_page(dense, rows_first, &item.rows);
         run_finish(&item.rows);
-        if (goes_on > 0)
+        if (continues > 0)
             prefetcher_want(prefetcher, pages_to_read(dense));
     }
-    return goes_on < 0 ? call_fail(&caller->call, goes_on, "out of memory") : r;
+    return continues < 0 ? call_fail(&caller->call, continues, "out of memory") : r;
 }
 
 static int read_dense(const struct rows_first *rows_first, struct caller *caller,

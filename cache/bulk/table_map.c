@@ -72,8 +72,8 @@ static int begin_partition(struct table_map *map, struct bytes key)
 static int add_rows(struct table_map *map, const struct page *page, size_t begin, size_t end)
 {
     struct bytes key = position_partition_key(page_position(page, begin));
-    bool goes_on = map->entities > 0 && bytes_equal(key, buffer_bytes(&map->key));
-    if (!goes_on && begin_partition(map, key) < 0)
+    bool is_same = map->entities > 0 && bytes_equal(key, buffer_bytes(&map->key));
+    if (!is_same && begin_partition(map, key) < 0)
         return -ENOMEM;
     uint64_t bytes = 0;
     for (size_t row = begin; row < end; row++) {

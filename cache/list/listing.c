@@ -265,7 +265,7 @@ static int would_wait(const struct listing *listing, bool names_suffice)
     struct seen seen;
     if (range_is_empty(question.range))
         return 0;
-    int r = overlay_look(listing->source->read->overlay, &question, &seen, NULL);
+    int r = overlay_find(listing->source->read->overlay, &question, &seen, NULL);
     run_finish(&seen.run);
     return r < 0 ? r : r == KNOWN_NOT;
 }
@@ -490,7 +490,7 @@ static int look(const struct listing *listing, struct range range)
                                 .since = freshness_of_listing(read->freshness, listing->began),
                                 .keys_suffice = true};
     struct seen seen;
-    int r = overlay_look(read->overlay, &question, &seen, NULL);
+    int r = overlay_find(read->overlay, &question, &seen, NULL);
     run_finish(&seen.run);
     return r;
 }

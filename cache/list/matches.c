@@ -77,7 +77,7 @@ static int look(const struct matches *matches, const struct page *page, size_t r
                                       .range = {position, buffer_bytes(&behind)},
                                       .since = matches->since,
                                       .keys_suffice = are_keys(matches)};
-    return overlay_look(matches->source->read->overlay, &question, ret, NULL);
+    return overlay_find(matches->source->read->overlay, &question, ret, NULL);
 }
 
 /* Does the row that the scan has brought stand for what is known of it? If not, ret->run has what

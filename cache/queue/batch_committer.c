@@ -280,9 +280,9 @@ static struct part take_half(struct part *part)
 static void commit_part(struct commit *commit, struct part *part)
 {
     while (part->n > 0 && send(commit, part) < 0) {
-        bool goes_on = handle_refusal(commit, part);
+        bool tries_again = handle_refusal(commit, part);
         drop_ended(commit->batch, part);
-        if (goes_on)
+        if (tries_again)
             continue;
         if (commit->batch->again.error < 0)
             return;

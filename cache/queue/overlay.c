@@ -16,7 +16,7 @@ struct search {
     struct caller *caller;
     const struct on_miss *on_miss;
     struct question rest;      /* what is not known yet; its lo is `from` after the first step */
-    struct buffer from, until; /* until: of the last look */
+    struct buffer from, until; /* until: of the last search */
     struct page *page;         /* fetched at rest.range.lo; held, so that the cache keeps it */
     bool is_own;               /* the page: this caller's request brought it */
     uint64_t ended;            /* of pending, before the request */
@@ -60,7 +60,7 @@ static int look_into_page(struct page *page, struct range range, struct run *ret
     return r < 0 ? r : KNOWN_NOT;
 }
 
-/* What the service has, as far as it is known; page NULL: the range cache is asked. */
+/* What the service has, as far as it is known; page NULL: the range cache is searched. */
 static int look_at_service(struct overlay *overlay, struct page *page,
                            const struct question *question, struct seen *ret,
                            struct buffer *ret_until)
@@ -188,7 +188,7 @@ static int look(struct overlay *overlay, struct page *page, const struct questio
                            : look_for_tables(overlay, page, question, ret, ret_until);
 }
 
-int overlay_look(struct overlay *overlay, const struct question *question, struct seen *ret,
+int overlay_find(struct overlay *overlay, const struct question *question, struct seen *ret,
                  struct buffer *ret_until)
 {
     return look(overlay, NULL, question, ret, ret_until);
@@ -227,7 +227,7 @@ static int find_known(struct search *search)
 {
     const struct question *rest = &search->rest;
     struct seen seen;
-    int r = overlay_look(search->overlay, rest, &seen, &search->until);
+    int r = overlay_find(search->overlay, rest, &seen, &search->until);
     search->was_in_vain = r == KNOWN_NOT && !seen.is_unproven && search->page &&
                           bytes_equal(buffer_bytes(&search->until), rest->range.lo);
     if (search->was_in_vain && search->is_own)
@@ -383,7 +383,7 @@ int overlay_lacks(struct overlay *overlay, const struct question *question,
     int r;
     do {
         struct seen seen;
-        r = overlay_look(overlay, &rest, &seen, ret_until);
+        r = overlay_find(overlay, &rest, &seen, ret_until);
         buffer_clear(&lo);
         if (r == KNOWN_ROWS && append_behind(&lo, &seen.run, seen.run.end - 1) < 0)
             r = -ENOMEM;

@@ -36,7 +36,7 @@ struct seen {
  * (range_cache.h) or -ENOMEM. KNOWN_ROWS: the next rows are in ret->run. KNOWN_EMPTY: there are
  * none. KNOWN_NOT: no row lies before ret_until (cleared first; may be NULL), and it is not known
  * what follows. */
-int overlay_look(struct overlay *overlay, const struct question *question, struct seen *ret,
+int overlay_find(struct overlay *overlay, const struct question *question, struct seen *ret,
                  struct buffer *ret_until);
 
 /* The query that is sent if the answer is not known. */

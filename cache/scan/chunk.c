@@ -107,7 +107,7 @@ int chunk_request(struct chunk *chunk, struct range *ret_range)
         if (r < 0)
             return r;
     }
-    chunk->state = CHUNK_ASKED;
+    chunk->state = CHUNK_REQUESTED;
     *ret_range = (struct range){buffer_bytes(&chunk->query.lo), buffer_bytes(&chunk->query.hi)};
     return 0;
 }

@@ -14,13 +14,13 @@
 
 #include <sys/queue.h>
 
-/* state   request     token      cursor, end     next event
- * READY   none        optional   cursor < end    chunk_request
- * ASKED   in flight   optional   cursor < end    chunk_add_answer, chunk_give_back
- * DONE    none        none       cursor == end   none; its pages may still wait to be taken */
+/* state      request     token      cursor, end     next event
+ * READY      none        optional   cursor < end    chunk_request
+ * REQUESTED  in flight   optional   cursor < end    chunk_add_answer, chunk_give_back
+ * DONE       none        none       cursor == end   none; its pages may still wait to be taken */
 enum chunk_state {
     CHUNK_READY,
-    CHUNK_ASKED,
+    CHUNK_REQUESTED,
     CHUNK_DONE,
 };
 

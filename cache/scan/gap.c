@@ -97,7 +97,7 @@ static struct gap_stretch stretch_behind(const struct chunk *chunk, struct bytes
 {
     struct gap_stretch stretch = {.first = end};
     struct bytes first = {0};
-    while (chunk && chunk->state != CHUNK_ASKED && gap_is_known(chunk)) {
+    while (chunk && chunk->state != CHUNK_REQUESTED && gap_is_known(chunk)) {
         if (chunk->state == CHUNK_DONE && chunk->rows == 0 && stretch.rows == 0) {
             stretch.last = end; /* no row is there */
             return stretch;
@@ -133,7 +133,7 @@ static struct gap_stretch stretch_inside_behind(const struct chunk *chunk,
                                                 struct bytes partition_key, struct bytes end)
 {
     struct gap_stretch stretch = {.first = end, .last = end, .rows = -1};
-    if (!chunk || chunk->state == CHUNK_ASKED)
+    if (!chunk || chunk->state == CHUNK_REQUESTED)
         return stretch;
     if (!chunk_is_begun(chunk)) {
         stretch.rows = chunk->state == CHUNK_DONE ? 0 : -1;

@@ -135,7 +135,7 @@ static bool filtered_next_request(struct scan *scan, int idle, struct scan_reque
 static struct chunk *find_asked(const struct filtered_scan *self, uint64_t id)
 {
     struct chunk *chunk = TAILQ_FIRST(&self->chunks);
-    while (chunk->state != CHUNK_ASKED || chunk->id != id)
+    while (chunk->state != CHUNK_REQUESTED || chunk->id != id)
         chunk = TAILQ_NEXT(chunk, link);
     return chunk;
 }
@@ -238,8 +238,8 @@ static int filtered_add_answer(struct scan *scan, uint64_t id, struct answer *an
         self->waiting_bytes += page_bytes(run.page);
         self->page_bytes = MAX(self->page_bytes, page_bytes(run.page));
     }
-    bool goes_on = chunk->state == CHUNK_READY && self->stage == STAGE_FIRST;
-    return goes_on && is_whole ? begin_names(self, chunk) : 0;
+    bool has_more = chunk->state == CHUNK_READY && self->stage == STAGE_FIRST;
+    return has_more && is_whole ? begin_names(self, chunk) : 0;
 }
 
 static void filtered_give_back(struct scan *scan, uint64_t id)

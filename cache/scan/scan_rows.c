@@ -71,7 +71,7 @@ static double pages_to_ask(const struct chunk *chunk)
 {
     if (chunk->state == CHUNK_DONE)
         return 0;
-    return MAX(chunk->pages_left - (chunk->state == CHUNK_ASKED), 0);
+    return MAX(chunk->pages_left - (chunk->state == CHUNK_REQUESTED), 0);
 }
 
 /* The first chunk that may be asked. The head may always, if none of its pages wait. Another one
@@ -124,7 +124,7 @@ static void find_candidates(const struct row_scan *self, struct candidates *ret)
         return;
     for (struct chunk *chunk = first_chunk(self); chunk; chunk = next_chunk(chunk)) {
         double reach = MIN(MIN(chunk->pages_left - 1, window - ahead), REACH_MAX);
-        bool is_reading = chunk->state == CHUNK_ASKED && chunk_is_begun(chunk);
+        bool is_reading = chunk->state == CHUNK_REQUESTED && chunk_is_begun(chunk);
         ahead += (double)chunk->waiting_rows / self->limits.page_rows;
         ahead += chunk->state == CHUNK_DONE ? 0 : MAX(chunk->pages_left, 1);
         if (!is_reading || reach < least)
@@ -208,7 +208,8 @@ static bool drop_farthest(struct row_scan *self)
     struct chunk *last = TAILQ_LAST(&self->chunks, chunk_list);
     while (last && last->waiting_rows == 0)
         last = previous_chunk(last);
-    if (!last || last->state == CHUNK_ASKED || last == find_head(self) || last == first_chunk(self))
+    if (!last || last->state == CHUNK_REQUESTED || last == find_head(self) ||
+        last == first_chunk(self))
         return false;
     double since = self->window.taken_pages - last->taken_before;
     double pages = (double)last->waiting_rows / self->limits.page_rows;
@@ -276,7 +277,7 @@ static bool rows_next_request(struct scan *scan, int idle, struct scan_request *
 static struct chunk *find_asked(const struct row_scan *self, uint64_t id)
 {
     struct chunk *chunk = first_chunk(self);
-    while (chunk && (chunk->state != CHUNK_ASKED || chunk->id != id))
+    while (chunk && (chunk->state != CHUNK_REQUESTED || chunk->id != id))
         chunk = next_chunk(chunk);
     return chunk;
 }

@@ -319,7 +319,7 @@ static bool split_next_request(struct scan *scan, int idle, struct scan_request 
 static struct chunk *find_asked(const struct split_scan *self, uint64_t id)
 {
     struct chunk *chunk = TAILQ_FIRST(&self->chunks);
-    while (chunk && (chunk->state != CHUNK_ASKED || chunk->id != id))
+    while (chunk && (chunk->state != CHUNK_REQUESTED || chunk->id != id))
         chunk = next_chunk(chunk);
     return chunk;
 }

@@ -15,7 +15,7 @@
 struct token_request {
     struct token_settings settings;
     const struct clock *clock;
-    struct http *http; /* NULL: `az` is asked */
+    struct http *http; /* NULL: `az` is run */
 };
 
 static const char advice_machine[] =
@@ -106,7 +106,7 @@ static int fail_sending(const struct token_request *request, struct call *call)
     return failure->error;
 }
 
-static int ask_http(struct token_request *request, struct call *call, struct http_answer *ret)
+static int send_by_http(struct token_request *request, struct call *call, struct http_answer *ret)
 {
     _cleanup_(buffer_wipe) struct buffer form;
     struct http_request http_request = {.method = is_of_authority(request) ? "POST" : "GET",
@@ -136,7 +136,7 @@ static int read_answer(const struct token_request *request, const struct http_an
     return r;
 }
 
-static int ask_cli(const struct token_request *request, struct call *call, struct token_answer *ret)
+static int run_cli(const struct token_request *request, struct call *call, struct token_answer *ret)
 {
     _cleanup_(buffer_wipe) struct buffer text;
     buffer_init(&text, TOKEN_ANSWER_MAX_BYTES);
@@ -148,13 +148,13 @@ static int ask_cli(const struct token_request *request, struct call *call, struc
                : token_answer_read(buffer_bytes(&text), clock_utc_100ns(request->clock), call, ret);
 }
 
-static int ask(void *context, struct call *call, struct token_answer *ret)
+static int request_token(void *context, struct call *call, struct token_answer *ret)
 {
     struct token_request *request = context;
     struct http_answer answer = {0};
     if (!request->http)
-        return ask_cli(request, call, ret);
-    int r = ask_http(request, call, &answer);
+        return run_cli(request, call, ret);
+    int r = send_by_http(request, call, &answer);
     if (r < 0)
         return r;
     r = read_answer(request, &answer, call, ret);
@@ -167,7 +167,7 @@ static int ask(void *context, struct call *call, struct token_answer *ret)
 struct token_issuer token_request_issuer(struct token_request *request)
 {
     const char *advice = is_of_authority(request) ? advice_authority : advice_machine;
-    return (struct token_issuer){.ask = ask,
+    return (struct token_issuer){.request = request_token,
                                  .context = request,
                                  .name = request->settings.name,
                                  .advice_late = request->http ? advice : advice_cli};

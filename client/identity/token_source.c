@@ -91,7 +91,7 @@ static bool is_ending(void *context)
 static int ask(struct token_source *source, struct call *call, int64_t sent_ms,
                struct token_answer *ret, struct token **ret_token)
 {
-    int r = source->issuer.ask(source->issuer.context, call, ret);
+    int r = source->issuer.request(source->issuer.context, call, ret);
     if (r < 0)
         return r;
     if (now_of(source) - sent_ms >= ret->life_ms)

@@ -21,7 +21,7 @@
 struct token_issuer { /* its functions are called by one thread at a time */
     /* Requests a token. 0, or a negative errno with the reason in call->failure. Takes at most one
      * minute. */
-    int (*ask)(void *context, struct call *call, struct token_answer *ret);
+    int (*request)(void *context, struct call *call, struct token_answer *ret);
     void *context;
     const char *name;        /* for messages; outlives the source */
     const char *advice_late; /* advice if it does not answer in time: static text */

@@ -14,7 +14,7 @@ struct check {
     struct local_connection *connection;
     const struct clock *clock;
     struct call *call;
-    local_check_fault *tell;
+    local_check_fault *on_fault;
     void *context;
     struct local_check_report report;
     bool has_names;           /* the index of names can be used */
@@ -36,7 +36,7 @@ static int settle(struct check *check, int r)
     if (r != -EIO)
         return MIN(r, 0);
     check->report.faults++;
-    check->tell(check->context, check->call->failure.message);
+    check->on_fault(check->context, check->call->failure.message);
     return 0;
 }
 
@@ -262,12 +262,12 @@ static int check_last_timestamp(struct check *check)
 }
 
 int local_check_run(const char *path, const struct clock *clock, struct call *call,
-                    local_check_fault *tell, void *context, struct local_check_report *ret)
+                    local_check_fault *on_fault, void *context, struct local_check_report *ret)
 {
     _cleanup_(freep) char *real_path = NULL;
     _cleanup_(check_finish) struct check check = {.clock = clock,
                                                   .call = call,
-                                                  .tell = tell,
+                                                  .on_fault = on_fault,
                                                   .context = context,
                                                   .report.has_checksums = true};
     buffer_init(&check.from, 2 * POSITION_MAX_BYTES);

@@ -21,10 +21,10 @@ struct local_check_report {
 /* Reports one fault, without a newline. */
 typedef void local_check_fault(void *context, const char *line);
 
-/* Calls `tell` for each fault. 0: the check is complete; ret->faults: the number of faults. -errno:
- * it is not complete, with the reason in the call. A file that is too damaged to be opened is one
- * fault. */
+/* Calls `on_fault` for each fault. 0: the check is complete; ret->faults: the number of faults.
+ * -errno: it is not complete, with the reason in the call. A file that is too damaged to be opened
+ * is one fault. */
 int local_check_run(const char *path, const struct clock *clock, struct call *call,
-                    local_check_fault *tell, void *context, struct local_check_report *ret);
+                    local_check_fault *on_fault, void *context, struct local_check_report *ret);
 
 #endif

@@ -89,19 +89,19 @@ static int send_queued(struct ending *ending)
         abandon(ending);
     else
         queued_texts_remove(&fs->texts.queued);
-    size_t untold = account_unreported_failures(fs->account);
+    size_t unreported = account_unreported_failures(fs->account);
     uint64_t texts = fs->texts.abandoned_texts, deletes = fs->texts.abandoned_deletes;
-    if (ending->waits && left + untold == 0)
+    if (ending->waits && left + unreported == 0)
         log_message(fs->log, "all queued changes were made");
-    if (untold > 0)
-        tell(ending, "%zu queued %s failed -- see the log, and %s", untold,
-             untold == 1 ? "change has" : "changes have", ending->place);
+    if (unreported > 0)
+        tell(ending, "%zu queued %s failed -- see the log, and %s", unreported,
+             unreported == 1 ? "change has" : "changes have", ending->place);
     if (texts > 0)
         tell(ending, "%llu queued %s perhaps not stored -- see %s", (unsigned long long)texts,
              texts == 1 ? "text was" : "texts were", ending->place);
     if (deletes > 0)
         report_deletes(ending, deletes);
-    return left + untold > 0 ? EXIT_ABANDONED : 0;
+    return left + unreported > 0 ? EXIT_ABANDONED : 0;
 }
 
 static void keep_open(void *context, struct address address, struct bytes text)

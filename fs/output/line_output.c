@@ -100,7 +100,7 @@ static int check_regular(const char *file)
     return S_ISDIR(status.st_mode) ? -EISDIR : -ENOTSUP;
 }
 
-static int open_partial(struct line_output *output, const char *file, bool goes_on)
+static int open_partial(struct line_output *output, const char *file, bool resumes)
 {
     int r = check_regular(file);
     if (r < 0)
@@ -115,7 +115,7 @@ static int open_partial(struct line_output *output, const char *file, bool goes_
         return -errno;
     if (flock(output->fd, LOCK_EX | LOCK_NB) < 0)
         return errno == EWOULDBLOCK ? -EBUSY : -errno;
-    if (goes_on)
+    if (resumes)
         return find_last(output);
     return ftruncate(output->fd, 0) < 0 ? -errno : 0;
 }
@@ -181,7 +181,7 @@ int line_output_rename(struct line_output *output, const char *behind)
     return 0;
 }
 
-int line_output_open(const char *file, bool goes_on, line_output_cancelled *is_cancelled,
+int line_output_open(const char *file, bool resumes, line_output_cancelled *is_cancelled,
                      void *context, struct line_output **ret)
 {
     _cleanup_(line_output_closep) struct line_output *output = NULL;
@@ -189,7 +189,7 @@ int line_output_open(const char *file, bool goes_on, line_output_cancelled *is_c
     int r = create(is_cancelled, context, &output);
     if (r < 0)
         return r;
-    r = file ? open_partial(output, file, goes_on) : 0;
+    r = file ? open_partial(output, file, resumes) : 0;
     if (r < 0)
         return r;
     output->may_block = fstat(output->fd, &status) < 0 || !S_ISREG(status.st_mode);

@@ -13,10 +13,10 @@ struct line_output;
 /* Returns true if the output is to be cancelled: then the functions below return -EINTR. */
 typedef bool line_output_cancelled(void *context);
 
-/* file NULL: standard output. goes_on: resumes after the last complete line of FILE.partial, if
+/* file NULL: standard output. resumes: resumes after the last complete line of FILE.partial, if
  * that exists. -EBUSY: another process writes it; -ENOTSUP: FILE is no regular file. 0 or -errno.
  */
-int line_output_open(const char *file, bool goes_on, line_output_cancelled *is_cancelled,
+int line_output_open(const char *file, bool resumes, line_output_cancelled *is_cancelled,
                      void *context, struct line_output **ret);
 /* The same, but in place of FILE.partial a file next to FILE with a name that no other process
  * uses. So two processes may write one FILE at once, and the later one stays. It is removed if FILE

@@ -315,7 +315,7 @@ static void give_up_replacement(struct writer *writer, struct caller *caller, st
 /* The release tells it, so that a text is one line. */
 static void leave_to_release(struct writer *writer, struct failure *failure, const char *name)
 {
-    writer->untold = *failure;
+    writer->unreported = *failure;
     writer->unreported_call = name;
     *failure = (struct failure){0};
 }
@@ -343,16 +343,16 @@ static void note_failed_write(struct writer *writer, struct caller *caller, stru
 static void report_untold(struct writer *writer, struct caller *caller)
 {
     const struct writer_store *sink = &writer->writers->store;
-    if (writer->untold.error == 0)
+    if (writer->unreported.error == 0)
         return;
     const struct writer_loss loss = {.operation = writer->unreported_call,
                                      .address = writer_event_address(writer),
                                      .is_reported = true,
-                                     .error = writer->untold.error};
-    caller->call.failure = writer->untold;
+                                     .error = writer->unreported.error};
+    caller->call.failure = writer->unreported;
     sink->give_up(sink->context, caller, &loss);
     caller->call.failure = (struct failure){0};
-    writer->untold = (struct failure){0};
+    writer->unreported = (struct failure){0};
 }
 
 /* How long the event makes the draft's text. */

@@ -47,7 +47,7 @@ struct writer {
     struct failure refused;
     bool is_kept; /* the draft's text was given up when a write failed, and has not changed since */
     /* The last failure that the release is to report, and the name of its call; error 0: none. */
-    struct failure untold;
+    struct failure unreported;
     const char *unreported_call;
     bool was_read;       /* a handle has read the text, which may be the old text of the entity */
     bool is_replacement; /* the file is new, and the entity of its name was removed before */

@@ -35,10 +35,10 @@ static int count_rows(void *context, const struct run *rows)
     for (size_t row = rows->begin, next; row < rows->end; row = next) {
         struct bytes key = position_partition_key(page_position(page, row));
         next = page_next_partition(page, row, rows->end);
-        bool goes_on =
+        bool is_same =
             count->partitions > 0 && bytes_equal(key, buffer_bytes(&count->partition_key));
-        count->partitions += !goes_on;
-        if (!goes_on && buffer_set(&count->partition_key, key) < 0)
+        count->partitions += !is_same;
+        if (!is_same && buffer_set(&count->partition_key, key) < 0)
             return -ENOMEM;
     }
     count->counts.rows += rows->end - rows->begin;

@@ -79,11 +79,11 @@ static struct opened open_at(struct setup *setup, const char *table, struct byte
     struct caller caller = fetching_caller(&setup->fetching);
     struct question question = question_of(setup, table, position, &end, is_partition);
     buffer_init(&until, PREFETCHED_MAX);
-    int known = overlay_look(setup->overlay, &question, &seen, &until);
+    int known = overlay_find(setup->overlay, &question, &seen, &until);
     if (known == KNOWN_NOT) {
         opened.r = is_partition ? by_name_fetch_partition(setup->by_name, &caller, &question, &page)
                                 : by_name_fetch_entity(setup->by_name, &caller, &question, &page);
-        known = overlay_look(setup->overlay, &question, &seen, &until);
+        known = overlay_find(setup->overlay, &question, &seen, &until);
     }
     opened.is_known = known != KNOWN_NOT;
     opened.failure = caller.call.failure;

@@ -90,7 +90,7 @@ static int check_look(struct setup *setup, const struct model *model, int begin,
     question.keys_suffice = model->are_keys;
     struct seen seen = {0};
     int first = first_of(model, begin, end), next = end;
-    int known = overlay_look(setup->overlay, &question, &seen, &until);
+    int known = overlay_find(setup->overlay, &question, &seen, &until);
     if (first == end) {
         assert_int_equal(known, KNOWN_EMPTY);
     } else if (!model->is_known[first]) {
@@ -224,7 +224,7 @@ static void without_memory_a_look_beside_masks_fails(void **state)
         mask(&setup, ROW("00001").lo);
         struct question question = question_of(&setup, (struct range){ROW("00001").lo, B("q")});
         allocations_until_failure = n;
-        assert_int_equal(overlay_look(setup.overlay, &question, &seen, &until), -ENOMEM);
+        assert_int_equal(overlay_find(setup.overlay, &question, &seen, &until), -ENOMEM);
         assert_int_equal(allocations_until_failure, 0);
         assert_null(seen.run.page);
         buffer_finish(&until);
@@ -277,7 +277,7 @@ static void a_row_is_masked_or_new_but_never_old(void **state)
     while (!atomic_load(&swap.is_over)) {
         int stored = atomic_load(&swap.stored);
         struct seen seen = {0};
-        int known = overlay_look(swap.setup.overlay, &question, &seen, NULL);
+        int known = overlay_find(swap.setup.overlay, &question, &seen, NULL);
         if (known == KNOWN_ROWS) {
             int version = (int)page_timestamp(seen.run.page, seen.run.begin);
             assert_true(version >= stored && version >= seen_version);

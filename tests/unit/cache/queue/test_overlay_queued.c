@@ -209,7 +209,7 @@ static int check_look(int begin, int end)
         question_of(&setup, (struct range){position_of(begin, &lo), position_of(end, &hi)});
     struct seen seen = {0};
     may_settle = true;
-    int known = overlay_look(setup.overlay, &question, &seen, &until);
+    int known = overlay_find(setup.overlay, &question, &seen, &until);
     may_settle = false;
     int first = first_of(begin, end), next = end;
     if (first == end) {

@@ -212,7 +212,7 @@ static void assert_misses(struct setup *setup, struct range range, struct bytes 
     struct seen seen;
     struct buffer until;
     buffer_init(&until, LINE_MAX_BYTES);
-    int known = overlay_look(setup->overlay, &question, &seen, &until);
+    int known = overlay_find(setup->overlay, &question, &seen, &until);
     run_finish(&seen.run);
     assert_int_equal(known == KNOWN_NOT, missed_from.size > 0);
     if (known == KNOWN_NOT)

@@ -83,7 +83,7 @@ static void begin(struct fixture *f)
 static void start(struct fixture *f)
 {
     const struct token_issuer issuer = {
-        .ask = ask, .context = f, .name = NAME, .advice_late = "patience"};
+        .request = ask, .context = f, .name = NAME, .advice_late = "patience"};
     assert_int_equal(token_source_create(&issuer, &f->clock, &f->boottime, &f->source), 0);
 }
 

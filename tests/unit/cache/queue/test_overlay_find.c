@@ -16,7 +16,7 @@ static void assert_look(struct setup *setup, struct range range, int known, size
     buffer_init(&position, 1000);
     (void)buffer_append_string(&position, "cleared first");
     size_t before = asked(setup);
-    assert_int_equal(overlay_look(setup->overlay, &question, &seen, &position), known);
+    assert_int_equal(overlay_find(setup->overlay, &question, &seen, &position), known);
     assert_int_equal(asked(setup), before); /* it sends nothing */
     assert_int_equal(seen.run.end - seen.run.begin, rows);
     if (rows > 0)
@@ -68,12 +68,12 @@ static void without_memory_a_look_fails(void **state)
     struct question question = question_of(&setup, PARTITION);
     buffer_init(&until, 1000);
     allocations_until_failure = 1; /* the position that is unknown */
-    assert_int_equal(overlay_look(setup.overlay, &question, &seen, &until), -ENOMEM);
+    assert_int_equal(overlay_find(setup.overlay, &question, &seen, &until), -ENOMEM);
     assert_int_equal(allocations_until_failure, 0);
     assert_null(seen.run.page);
     buffer_finish(&until);
     buffer_init(&until, 1000);
-    assert_int_equal(overlay_look(setup.overlay, &question, &seen, &until), KNOWN_NOT);
+    assert_int_equal(overlay_find(setup.overlay, &question, &seen, &until), KNOWN_NOT);
     buffer_finish(&until);
     tear_down(&setup);
 }
@@ -94,7 +94,7 @@ static void nothing_lies_behind_an_unsettled_key(void **state)
                                       "0\1")}};
     for (size_t i = 0; i < ARRAY_SIZE(ranges); i++) {
         struct question question = question_of(&setup, ranges[i]);
-        assert_int_equal(overlay_look(setup.overlay, &question, &seen, NULL), KNOWN_EMPTY);
+        assert_int_equal(overlay_find(setup.overlay, &question, &seen, NULL), KNOWN_EMPTY);
         assert_true(seen.was_overlaid); /* it is not to be kept */
     }
     tear_down(&setup);

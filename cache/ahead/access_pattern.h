@@ -16,8 +16,8 @@
  * |   the same, but of all their rows less than   | twice the greatest worth, plus 1: the reader  |
  * |   half was used                               |   is slow, and rows become too old for use    |
  * | SPARSE, checked before DENSE: fetches of      | twice the rows of the largest of all these    |
- * |   which a hundredth to a fifth was used are   |   fetches, plus 1                             |
- * |   more than the dense ones, and the last 6    |                                               |
+ * |   which a hundredth to a fifth was used       |   fetches, plus 1                             |
+ * |   outnumber the dense ones, and the last 6    |                                               |
  * |   misses were in key order                    |                                               |
  * | RANDOM: else                                  | none; now and then a probe                    |
  *

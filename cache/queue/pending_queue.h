@@ -36,10 +36,10 @@
  *   2   a drain covers a change in it
  *   3   any other
  *
- * Partitions that were ever held (below) may be thousands, and must not delay all others. So while
- * rank 1 is empty, and partitions of both sorts are due, every second batch is one of a partition
- * that was held, whatever its rank. Exception: no batch of these is taken while rank 2 has only
- * partitions that were never held.
+ * Partitions that were ever held (below) may be thousands, and must not delay those that never
+ * were. So while rank 1 is empty, and partitions of both kinds are due, the two kinds take turns,
+ * whatever their rank. Exception: while rank 2 has only partitions that were never held, all
+ * batches are theirs.
  *
  * BACK-PRESSURE. pending_queue waits while one of these is full:
  *

@@ -274,8 +274,10 @@ class Azurite:
         except BaseException:
             self.stop()
             raise
-        self.port = listening_port(self._process.pid)
-        self.endpoint = f"{'https' if certificate else 'http'}://127.0.0.1:{self.port}/{account}"
+        self.direct_port = listening_port(self._process.pid)
+        self._scheme = "https" if certificate else "http"
+        self.direct_endpoint = f"{self._scheme}://127.0.0.1:{self.direct_port}/{account}"
+        self.port, self.endpoint = self.direct_port, self.direct_endpoint
 
     def _is_ready(self):
         said = pathlib.Path(self._log.name).read_text()
@@ -344,7 +346,7 @@ class Sdk:
             preexec_fn=_end_with_parent,
             env=environment(
                 NODE_PATH=MODULES,
-                SDK_ENDPOINT=service.endpoint,
+                SDK_ENDPOINT=service.direct_endpoint,
                 SDK_ACCOUNT=service.account,
                 SDK_KEY=service.key,
                 **ca,

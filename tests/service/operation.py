@@ -1,0 +1,126 @@
+"""What a request asks of a table service: its operation, table, keys, entity, and the writes of a batch."""
+import dataclasses
+import functools
+import json
+import re
+import urllib.parse
+
+import wire
+
+_ENTITY = re.compile(r"(?P<table>\w+)\(PartitionKey='(?P<partition>(?:[^']|'')*)',RowKey='(?P<row>(?:[^']|'')*)'\)", re.DOTALL)
+_TABLE = re.compile(r"Tables\('(?P<table>[^']*)'\)")
+_ROWS = re.compile(r"(?P<table>\w+)(?:\(\))?")
+_BY_METHOD = {"GET": "get", "DELETE": "delete", "PATCH": "merge", "MERGE": "merge", "PUT": "replace"}
+WRITES = ("insert", "replace", "merge", "delete")
+OPERATIONS = ("get", "query", *WRITES, "batch", "tables", "create", "drop", "other")
+
+
+class Pairs(list):
+    """An object of JSON: its (name, value) pairs, also those with one name."""
+
+
+@dataclasses.dataclass
+class Operation:
+    """One of OPERATIONS, or a write of a batch. `body`: of its request; `index`: in its batch."""
+
+    name: str
+    request: wire.Request
+    table: str = None
+    keys: tuple = None  # (PartitionKey, RowKey), as far as the request names them
+    index: int = None
+
+    @functools.cached_property
+    def members(self):
+        """The body's Pairs; None: it is no object."""
+        try:
+            # 1.0 and 1e2 are Doubles, 1 is an Int32: float and int
+            body = json.loads(self.request.body, object_pairs_hook=Pairs)
+        except ValueError:
+            return None
+        return body if isinstance(body, Pairs) else None
+
+    @functools.cached_property
+    def writes(self):
+        """The operations of a batch, in their order."""
+        return batch_operations(self.request) if self.name == "batch" else []
+
+    @functools.cached_property
+    def partition(self):
+        """(table, PartitionKey) that it concerns, or None: more than one."""
+        if self.name == "batch":
+            return self.writes[0].partition if self.writes else None
+        if self.keys:
+            return self.table, self.keys[0]
+        return None
+
+
+def _keys_of_body(operation):
+    members = dict(operation.members or ())
+    keys = members.get("PartitionKey"), members.get("RowKey")
+    return keys if all(isinstance(key, str) for key in keys) else None
+
+
+def _of_path(path, request):
+    """The path behind the account."""
+    if path == "$batch" and request.method == "POST":
+        return Operation("batch", request)
+    if path == "Tables":
+        return Operation({"GET": "tables", "POST": "create"}.get(request.method, "other"), request)
+    if found := _TABLE.fullmatch(path):
+        return Operation("drop" if request.method == "DELETE" else "other", request, found["table"])
+    if found := _ENTITY.fullmatch(path):
+        keys = tuple(found[name].replace("''", "'") for name in ("partition", "row"))
+        return Operation(_BY_METHOD.get(request.method, "other"), request, found["table"], keys)
+    found = _ROWS.fullmatch(path)
+    if found and request.method in ("GET", "POST") and request.option("comp") is None:
+        operation = Operation("query" if request.method == "GET" else "insert", request, found["table"])
+        if operation.name == "insert":
+            operation.keys = _keys_of_body(operation)
+        return operation
+    return Operation("other", request)
+
+
+def operation_of(request):
+    """The first segment of the path is the account, as emulators have it, also that of a URL in a batch."""
+    path = urllib.parse.urlsplit(request.target).path if "://" in request.target else request.target.partition("?")[0]
+    return _of_path(urllib.parse.unquote(path.lstrip("/").partition("/")[2]), request)
+
+
+def boundary_of(headers):
+    found = re.search(r'boundary="?([^";]+)', headers.get("content-type", ""))
+    return found and found[1].strip().encode("latin-1")
+
+
+def split_head(text):
+    """(a head with its empty line, the rest)"""
+    end = re.search(rb"\r?\n\r?\n", text)
+    if end is None:
+        return text, b""
+    return text[: end.start()] + b"\r\n\r\n", text[end.end() :]
+
+
+def _parts(text, headers):
+    """The texts between the delimiters of a multipart text."""
+    boundary = boundary_of(headers)
+    if not boundary:
+        return []
+    parts = re.split(rb"(?:^|\r?\n)--" + re.escape(boundary) + rb"(?:--)?[ \t]*(?=\r?\n|$)", text)
+    return [part.lstrip(b"\r\n") for part in parts[1:] if part.strip()]
+
+
+def batch_operations(request):
+    """Those of its changeset; what cannot be read is left to the service."""
+    found = []
+    for part in _parts(request.body, request.headers):
+        head, rest = split_head(part)
+        inner = _parts(rest, wire.parse_head(b"\r\n" + head)[1])
+        for change in inner or [part]:
+            _, text = split_head(change)
+            head, body = split_head(text)
+            try:
+                operation = operation_of(wire.Request(head, body.rstrip(b"\r\n")))
+            except wire.Malformed:
+                continue
+            operation.index = len(found)
+            found.append(operation)
+    return found

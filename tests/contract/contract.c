@@ -158,14 +158,13 @@ struct bytes contract_rows(const char *table, struct range range, const char *fi
     return rows.size == 0 ? B("") : keep(&rows);
 }
 
-/* store_contract SOURCE [azurite] */
+/* store_contract SOURCE */
 int main(int argc, char **argv)
 {
     _cleanup_(source_closep) struct source *source = NULL;
     if (argc < 2 || source_open(argv[1], &source) < 0)
         return 2;
     contract.store = source_store(source);
-    contract.is_azurite = argc > 2 && strcmp(argv[2], "azurite") == 0;
     int failed = 0;
     failed += _cmocka_run_group_tests("tables", contract_tables, contract_tables_count, NULL, NULL);
     failed +=

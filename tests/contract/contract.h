@@ -2,19 +2,17 @@
 #ifndef TESTS_CONTRACT_CONTRACT_H
 #define TESTS_CONTRACT_CONTRACT_H
 /* One contract for every table store: these tests run unchanged against a local account and against
- * a service. Where Azurite is known to differ from the service (its bugs have numbers in our
- * reference), a test says so by name: IS_AZURITE. Each test has a table of its own. */
+ * a service, which is Azurite behind the strict proxy (tests/service). Each test has a table of its
+ * own. */
 #include "client/base/unicode.h"
 #include "client/store/table_store.h"
 #include "tests/unit/unit.h"
 
 struct contract {
     struct table_store *store;
-    bool is_azurite;
 };
 
 extern struct contract contract;
-#define IS_AZURITE contract.is_azurite
 
 extern const struct CMUnitTest contract_tables[], contract_entities[], contract_queries[],
     contract_batches[];

@@ -10,6 +10,7 @@ import pytest
 
 from expected import entities_of
 from harness import EXIT_SEC, Azurite, LocalAccount, Mount, environment, run
+from strict_proxy import StrictProxy
 
 # A test that hangs in the file system cannot be interrupted. The watchdog frees it before pytest-timeout acts.
 WATCHDOG_BEFORE_SEC = 15
@@ -63,6 +64,9 @@ LONGEST = [
 
 def pytest_addoption(parser):
     parser.addoption("--sanitizer", choices=["asan", "tsan"], help="run the tests with this marker, and of them its rows")
+    parser.addoption(
+        "--proxy", metavar="KEY=VALUE&...", default="", help="settings of the strict proxy before Azurite; off: there is none"
+    )
 
 
 def for_sanitizer(name, items):
@@ -96,7 +100,7 @@ def scratch():
 
 
 @pytest.fixture(scope="session")
-def lend_azurite():
+def lend_azurite(pytestconfig):
     """Azurite takes longer to start than most tests: one serves all files of this process, and is empty for each."""
     lent = []
     with tempfile.TemporaryDirectory(prefix="tablefuse-azurite-") as directory:
@@ -106,6 +110,8 @@ def lend_azurite():
                 lent.pop().stop()
             if not lent:
                 lent.append(Azurite(directory))
+                if (settings := pytestconfig.getoption("--proxy")) != "off":
+                    lent[-1].stand_behind(StrictProxy(lent[-1].direct_port, settings))
             return lent[-1]
 
         yield lend
@@ -192,6 +198,15 @@ def state_home():
     with tempfile.TemporaryDirectory(prefix="tablefuse-state-") as directory:
         os.environ["XDG_STATE_HOME"] = directory
         yield
+
+
+@pytest.fixture(autouse=True)
+def strict(request):
+    """A request that the service would refuse fails the test, unless the test has announced it to the proxy before Azurite."""
+    lent = request.getfixturevalue("service") if "service" in request.fixturenames else None
+    yield
+    if isinstance(lent, Azurite):
+        assert lent.problems() == []
 
 
 @pytest.fixture(autouse=True)

@@ -241,7 +241,7 @@ class Azurite:
 
     def __init__(self, directory, account=ACCOUNT, key=KEY, certificate=None, port=0, takes_tokens=False):
         self.account, self.key, self.certificate = account, key, certificate
-        self._sdk = None
+        self._sdk, self.proxy = None, None
         self._log = tempfile.NamedTemporaryFile(
             dir=directory, prefix="azurite-", suffix=".log", delete=False
         )
@@ -275,9 +275,19 @@ class Azurite:
             self.stop()
             raise
         self.direct_port = listening_port(self._process.pid)
-        self._scheme = "https" if certificate else "http"
-        self.direct_endpoint = f"{self._scheme}://127.0.0.1:{self.direct_port}/{account}"
+        self.direct_endpoint = f"{'https' if certificate else 'http'}://127.0.0.1:{self.direct_port}/{account}"
         self.port, self.endpoint = self.direct_port, self.direct_endpoint
+
+    def stand_behind(self, proxy):
+        """All but the SDK uses the StrictProxy from now on. It ends with the service."""
+        self.proxy = proxy
+        self.port, self.endpoint = proxy.port, proxy.endpoint
+
+    def problems(self):
+        """What the proxy has seen since it was asked last; it comes back to its first settings."""
+        if self._process.poll() is not None:
+            return [f"Azurite died: {pathlib.Path(self._log.name).read_text()[-2000:]}"]
+        return self.proxy.control(end=1)["problems"] if self.proxy else []
 
     def _is_ready(self):
         said = pathlib.Path(self._log.name).read_text()
@@ -297,6 +307,8 @@ class Azurite:
             self.send(signal.SIGCONT)
             self.sdk.drop_all_tables()
             self.sdk.try_batch()
+            if self.proxy:
+                self.proxy.control(reset=1)
         except (AssertionError, OSError):
             return False
         return True
@@ -325,6 +337,8 @@ class Azurite:
     def stop(self):
         if self._sdk is not None:
             self._sdk.stop()
+        if self.proxy is not None:
+            self.proxy.stop()
         if self._process.poll() is None:
             self.send(signal.SIGKILL)
         self._process.wait(timeout=EXIT_SEC)

@@ -33,7 +33,7 @@ UNREADABLE = "what the service has cannot be understood: "
 
 def post(service, table, text):
     """Past the SDK, which sends no such values."""
-    connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=COMMAND_SEC)
+    connection = http.client.HTTPConnection("127.0.0.1", service.direct_port, timeout=COMMAND_SEC)
     sas = account_sas(service.account, service.key, "a")
     headers = {"Content-Type": "application/json", "Accept": "application/json;odata=nometadata"}
     connection.request("POST", f"/{service.account}/{table}?{sas}", json.dumps(text), headers)

@@ -153,10 +153,12 @@ class Pager:
     async def page(self, operation):
         request = operation.request
         names = ENTITY_TOKEN if operation.name == "query" else TABLE_TOKEN
-        if not self._has_own_tokens() and not self._settings["page_rows"]:
+        # the settings may have changed since the proxy gave its own
+        is_own = self._has_own_tokens() or (request.option(names[0]) or "").startswith("1!")
+        if not is_own and not self._settings["page_rows"]:
             answer = await self._ask(request)
             return self._finished(operation, names, answer) if answer.status == 200 else answer
-        if self._has_own_tokens():
+        if is_own:
             place = read_token(request, names, self._note) or Place([])
         else:
             place = Place([request.option(name) for name in names])

@@ -64,7 +64,7 @@ class Proxy:
                 self.faults.planned.append(value)
             elif key == "expect":
                 self.expected.append(value)
-            else:
+            elif key in self.settings:
                 self.settings[key] = value
                 if key == "seed":
                     self.random.seed(value)
@@ -92,10 +92,14 @@ class Proxy:
 
     def control(self, request):
         try:
-            self.apply(settings.parse(request.target.partition("?")[2]))
+            changes = settings.parse(request.target.partition("?")[2])
         except ValueError as error:
             return wire.Answer(400, {"content-type": "text/plain"}, f"{error}\n".encode())
-        return wire.Answer(200, {"content-type": "application/json"}, json.dumps(self.report(), indent=1).encode())
+        self.apply(changes)
+        text = json.dumps(self.report(), indent=1)
+        if any(key == "end" for key, _ in changes):
+            self.reset()
+        return wire.Answer(200, {"content-type": "application/json"}, text.encode())
 
     # a request
 

@@ -80,7 +80,8 @@ SETTINGS = {
     "fault_kinds": Setting(_kinds, ["500", "503", "reset", "reset_after"], "KIND,KIND...", "of which"),
 }  # fmt: skip
 ACTIONS = {
-    "reset": "KEY=1: all settings as at the start, all counters 0",
+    "reset": "1: all settings as at the start, all counters 0",
+    "end": "1: the same, after this answer",
     "plan": "KIND[@OPERATION[:TABLE]][*N]: the next N (1) requests that fit get this fault; may be given several times",
     "expect": "RULE: refusals by this rule are announced; one must come",
 }

@@ -279,7 +279,7 @@ class Azurite:
         self.port, self.endpoint = self.direct_port, self.direct_endpoint
 
     def stand_behind(self, proxy):
-        """All but the SDK uses the StrictProxy from now on. It ends with the service."""
+        """All but the SDK and fill() uses the StrictProxy from now on. It ends with the service."""
         self.proxy = proxy
         self.port, self.endpoint = proxy.port, proxy.endpoint
 
@@ -326,7 +326,8 @@ class Azurite:
         return {"AZURE_STORAGE_CONNECTION_STRING": self.connection_string()}
 
     def fill(self, *what):
-        return fill(self.endpoint, *what, env=self.credentials)
+        """Past the proxy, as the SDK."""
+        return fill(self.direct_endpoint, *what, env={"AZURE_STORAGE_KEY": self.key})
 
     def send(self, number):
         """Sends a signal. After SIGSTOP the service accepts connections and does not answer."""

@@ -1,0 +1,120 @@
+"""Mounts over the strict proxy: pages of any form, and faults, change nothing of what a program sees."""
+import json
+import os
+import shutil
+import signal
+
+import pytest
+
+from harness import TABLEFUSE, Azurite, environment, run, wait_until
+from strict_proxy import RawClient, StrictProxy
+from writing import failures
+
+# so many that a partition has several pages of any kind
+KEYS = [(f"p{i}", f"r{j:03}") for i in range(4) for j in range(90)]
+NAMES = sorted(f"{p}/{r}.json" for p, r in KEYS)
+PAGES = [
+    {"page_rows": 7, "tokens": "opaque"},
+    {"page_rows": "1-40", "tokens": "partition", "last_empty": 1, "borders": 0.3},
+    {"page_rows": "20-90", "tokens": "mixed", "empty": 0.4, "empty_run": 2, "borders": 1},
+]
+READS = ["503@query", "500@query", "reset@query", "cut@query", "wrong_length@query", "stale@query", "429@query"]
+WRITES = ["503@batch", "inner_500@batch", "inner_503@batch", "reset_after@batch", "500_after@batch", "cut@batch", "504@batch"]
+
+
+def names_below(directory):
+    return sorted(os.path.relpath(os.path.join(at, name), directory) for at, _, files in os.walk(directory) for name in files)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def table(fill):
+    fill("read", KEYS)
+
+
+@pytest.mark.parametrize("settings", PAGES, ids=["0", "1", "2"])
+def test_pages_of_any_form(service, mounts, settings):
+    service.proxy.control(**settings)
+    mount = mounts("ttl=0")
+    assert names_below(mount / "read") == NAMES
+    assert sorted(os.listdir(mount / "read/p1")) == [f"r{j:03}.json" for j in range(90)]
+    assert json.loads((mount / "read/p3/r089.json").read_text())["RowKey"] == "r089"
+    exported = run(TABLEFUSE, "export", f"{service.endpoint}/read", env=environment(**service.credentials)).stdout
+    assert [(row["PartitionKey"], row["RowKey"]) for row in map(json.loads, exported.splitlines())] == KEYS
+
+
+def test_faults_while_it_reads(service, mounts):
+    mount = mounts("ttl=0", "parallelism=1")
+    service.proxy.control(plan=READS, page_rows=20)
+    assert names_below(mount / "read") == NAMES
+    report = service.proxy.control()
+    assert report["planned"] == [] and sum(report["happened"].values()) == len(READS)
+
+
+class Faults:
+    """Each of WRITES, one after the other, while a program works. How many of its changes share a batch depends on the time:
+    it works until a batch had the fault."""
+
+    def __init__(self, proxy):
+        self._proxy = proxy
+
+    def each_during(self, work):
+        number = 0
+        for fault in WRITES:
+            self._proxy.control(plan=fault)
+            while self._proxy.control()["planned"]:
+                assert number < 200, f"no batch had {fault}"
+                work(number)
+                number += 1
+        return number
+
+
+def test_faults_while_it_writes_and_deletes(service, mounts, stored, make_table, tmp_path):
+    make_table("written")
+    rows = [f"r{i:02}" for i in range(60)]
+    for row in rows:
+        (tmp_path / f"{row}.json").write_text(json.dumps({"A": row}))
+    mount = mounts("writeback", "parallelism=1")
+
+    def write(number):
+        shutil.copytree(tmp_path, mount / f"written/p{number}")
+        with open(mount / f"written/p{number}/r00.json", "rb") as file:
+            os.fsync(file)
+
+    def remove(number):
+        if number >= written:
+            write(number)
+        run("rm", "-r", mount / f"written/p{number}")
+
+    faults = Faults(service.proxy)
+    written = faults.each_during(write)
+    wait_until(lambda: len(stored("written")) == written * len(rows), what="the last text")
+    expected = {(f"p{number}", row): row for number in range(written) for row in rows}
+    assert {key: members["A"] for key, members in stored("written").items()} == expected
+    removed = faults.each_during(remove)
+    for number in range(removed, written):
+        remove(number)
+    assert stored("written") == {}
+    assert service.proxy.control()["happened"] == {fault.partition("@")[0]: 2 for fault in WRITES}
+    assert failures(mount) == []
+
+
+def test_a_broken_rule_is_a_problem(service):
+    client = RawClient(service.port)
+    assert client.ask("GET", "/read()?$top=0").status == 400
+    client.close()
+    (problem,) = service.problems()
+    assert problem.startswith("refused by the rule top: GET ")
+    assert service.problems() == []
+
+
+def test_azurite_that_dies_is_a_problem(scratch):
+    azurite = Azurite(scratch)
+    try:
+        azurite.stand_behind(StrictProxy(azurite.direct_port))
+        assert azurite.problems() == []
+        azurite.send(signal.SIGKILL)
+        wait_until(azurite.problems, what="the end of Azurite")
+        (problem,) = azurite.problems()
+        assert problem.startswith("Azurite died")
+    finally:
+        azurite.stop()

@@ -37,7 +37,8 @@ def measure(name, count, azurite, proxy, ask):
         through.append(one_ms(proxy.port, count, ask))
     cpu_ms = (cpu_sec(proxy.pid) - before) / count / ROUNDS * 1000
     added = min(through) - min(direct)
-    print(f"{name:<12} {min(direct):.2f} ms, through the proxy {added:+.2f} ms, {cpu_ms:.2f} ms of CPU: {1000 / cpu_ms:.0f} a second")
+    costs = f"through the proxy {added:+.2f} ms, {cpu_ms:.2f} ms of CPU: {1000 / cpu_ms:.0f} a second"
+    print(f"{name:<12} {min(direct):.2f} ms, {costs}")
 
 
 def put(i):

@@ -11,6 +11,7 @@ import random
 import socket
 import struct
 import sys
+import textwrap
 import time
 
 import answers
@@ -278,27 +279,37 @@ def reset(writer):
 
 
 def described(title, rows):
-    width = max(len(name) for name, _ in rows)
-    return "\n".join([title, *(f"  {name:<{width}}  {text}" for name, text in rows), ""])
+    """A title, and a name and its text a line."""
+    lines = [title]
+    for name, text in rows:
+        wrapped = textwrap.wrap(text, 94)
+        lines.append(f"  {name:<16}  {wrapped[0]}" if len(name) <= 16 else f"  {name}\n{'':20}{wrapped[0]}")
+        lines += [f"{'':20}{line}" for line in wrapped[1:]]
+    return "\n".join([*lines, ""])
 
 
 def help_text():
     """Of all tables."""
+    rule_rows = [(k, f"{r.summary} ({r.source}{'' if r.refuses else ', noted'})") for k, r in rules.RULES.items()]
     return "\n".join(
         [
-            f"GET {CONTROL}?KEY=VALUE&... changes settings and answers JSON: settings, requests by operation (all: their sum;",
-            "skewed, busy, being_deleted, away: answered so), refused and noted by rule, faults that are planned and that have",
-            "happened by kind, and `problems`: refusals that were not announced, announced ones that did not come, planned faults",
-            "that never happened, a lost service. A test fails if there are any. An unknown key, rule or fault answers 400.",
+            textwrap.fill(
+                f"GET {CONTROL}?KEY=VALUE&... changes settings and answers JSON: settings, requests by operation (all: their "
+                "sum; skewed, busy, being_deleted, away: answered so), refused and noted by rule, faults that are planned and "
+                "that have happened by kind, and `problems`: refusals that were not announced, announced ones that did not "
+                "come, planned faults that never happened, a lost service. A test fails if there are any. An unknown key, "
+                "rule or fault answers 400 with its name.",
+                114,
+            ),
             "",
             described("Settings (KEY=VALUE):", [(f"{k}={s.form}", s.summary) for k, s in settings.SETTINGS.items()]),
-            described("Actions:", list(settings.ACTIONS.items())),
-            described("OPERATION:", [(" ".join(operations.OPERATIONS), "also write (any that is no batch) and any")]),
+            described("Actions (KEY=VALUE):", list(settings.ACTIONS.items())),
+            "OPERATION: " + " ".join(operations.OPERATIONS) + "; write: any that is no batch; any",
+            "",
             described("KIND of fault:", [(name, kind.summary) for name, kind in faults.KINDS.items()]),
-            described("RULE (T: table_rest.md, A: azurite.md, with the section; noted: counted alone):",
-                      [(k, f"{r.summary} ({r.source}{'' if r.refuses else ', noted'})") for k, r in rules.RULES.items()]),
+            described("RULE (T: table_rest.md, A: azurite.md, with the section; noted: counted alone):", rule_rows),
         ]
-    )  # fmt: skip
+    )
 
 
 def parsed_arguments():

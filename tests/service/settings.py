@@ -62,14 +62,14 @@ def _kinds(text):
 SETTINGS = {
     "strict": Setting(_bool, True, "0|1", "whether the rules below are kept"),
     "seed": Setting(_count, 0, "N", "of everything that is by chance; it begins again"),
-    "page_rows": Setting(_rows, None, "N|MIN-MAX|off", "a page has at most a random number of rows; off: as many as were asked for"),
+    "page_rows": Setting(_rows, None, "N|MIN-MAX|off", "of a page at most, by chance; off: as many as were asked for"),
     "page_bytes": Setting(_count, 4 << 20, "N", "rows of a page have at most so many bytes"),
     "borders": Setting(_chance, 0.0, "CHANCE", "a page ends where its first partition ends"),
     "empty": Setting(_chance, 0.0, "CHANCE", "a page is empty and has a token, one of the proxy's own"),
     "empty_run": Setting(_count, 3, "N", "empty pages in a row, at most"),
     "last_empty": Setting(_chance, 0.0, "CHANCE", "the last row is followed by a page of its own, an empty one"),
-    "tokens": Setting(_tokens, "azurite", "|".join(TOKENS), "azurite: the keys of the next row; opaque: like those of the service; "
-                      "partition: opaque, and NextPartitionKey alone; mixed: opaque, and NextPartitionKey alone at random"),
+    "tokens": Setting(_tokens, "azurite", "|".join(TOKENS), "azurite: the keys of the next row; opaque: as the service's; "
+                      "partition: the same, NextPartitionKey alone; mixed: opaque or partition, by chance"),
     "being_deleted": Setting(_count, 0, "N", "after a drop the next N creations of the table get 409 TableBeingDeleted"),
     "partition_rate": Setting(_rate, None, "N|off", "entities a second and partition, beyond them 503 ServerBusy"),
     "account_rate": Setting(_rate, None, "N|off", "requests a second, beyond them 503 ServerBusy"),

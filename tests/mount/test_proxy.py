@@ -553,6 +553,7 @@ def test_silence(client, proxy, direct, kind, is_batch):
     client.connection.timeout = SILENCE_SEC
     with pytest.raises(Broken, match="timed out"):
         client.batch(put("p", kind)) if is_batch else client.insert("table", "p", kind)
+    wait_until(lambda: not proxy.control()["planned"])
     if kind == "silence":
         assert direct.ask("GET", entity("table", "p", kind)).status == 404
     else:

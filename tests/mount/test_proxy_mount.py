@@ -6,9 +6,9 @@ import signal
 
 import pytest
 
-from harness import TABLEFUSE, Azurite, environment, run, wait_until
+from harness import COMMAND_SEC, REFUSED, TABLEFUSE, Azurite, environment, run, wait_until
 from strict_proxy import RawClient, StrictProxy
-from writing import failures
+from writing import failures, outcome
 
 # so many that a partition has several pages of any kind
 KEYS = [(f"p{i}", f"r{j:03}") for i in range(4) for j in range(90)]
@@ -43,11 +43,14 @@ def test_pages_of_any_form(service, mounts, settings):
 
 
 def test_faults_while_it_reads(service, mounts):
-    mount = mounts("ttl=0", "parallelism=1")
-    service.proxy.control(plan=READS, page_rows=20)
-    assert names_below(mount / "read") == NAMES
+    mount = mounts("ttl=0")
+    service.proxy.control(page_rows=20)
+    for fault in READS:
+        service.proxy.control(plan=fault)
+        assert names_below(mount / "read") == NAMES
     report = service.proxy.control()
-    assert report["planned"] == [] and sum(report["happened"].values()) == len(READS)
+    assert report["planned"] == [] and report["happened"] == {fault.partition("@")[0]: 1 for fault in READS}
+    assert failures(mount) == []
 
 
 class Faults:
@@ -96,6 +99,48 @@ def test_faults_while_it_writes_and_deletes(service, mounts, stored, make_table,
     assert stored("written") == {}
     assert service.proxy.control()["happened"] == {fault.partition("@")[0]: 2 for fault in WRITES}
     assert failures(mount) == []
+
+
+def counted(service, what):
+    return service.proxy.control()["requests"].get(what, 0)
+
+
+def test_a_service_that_is_away_for_a_while(service, mounts, begin):
+    mount = mounts("ttl=0")
+    service.proxy.control(away=6000)
+    reader = begin("ls", mount / "read/p1")
+    wait_until(lambda: counted(service, "away") > 1, what="a second request")
+    service.proxy.control(away=0)
+    out, err = reader.communicate(timeout=COMMAND_SEC)
+    assert (len(out.split()), err) == (90, "")
+
+
+def test_a_partition_that_is_busy_for_a_while(service, mounts, stored, make_table):
+    make_table("busy")
+    mount = mounts("writeback")
+    service.proxy.control(partition_rate=0, retry_after=1)
+    (mount / "busy/p").mkdir()
+    for row in range(5):
+        (mount / f"busy/p/r{row}.json").write_text("{}")
+    wait_until(lambda: counted(service, "busy") > 1, what="a second request")
+    service.proxy.control(partition_rate="off")
+    wait_until(lambda: len(stored("busy")) == 5, what="the texts")
+    assert failures(mount) == []
+
+
+def test_a_name_that_is_still_being_deleted(service, mounts, make_table):
+    make_table("gone")
+    mount = mounts()
+    service.proxy.control(being_deleted=2)
+    os.rmdir(mount / "gone")
+    assert [outcome(os.mkdir, mount / "gone") for _ in range(3)] == ["EBUSY", "EBUSY", ""]
+    assert counted(service, "create") == 3
+
+
+def test_a_clock_that_differs(service, mounts):
+    service.proxy.control(clock=-1200)
+    failed = mounts.prepare().start(service.source, env=service.credentials, check=False)
+    assert failed.returncode == REFUSED and "this machine's clock differs from the service's" in failed.stderr
 
 
 def test_a_broken_rule_is_a_problem(service):

@@ -1,6 +1,8 @@
 """Answers that the proxy makes by itself, in the service's form."""
+import http.client
 import json
 import uuid
+
 import wire
 
 CHALLENGE = (
@@ -41,7 +43,7 @@ def batch_error(status, code, text, date, index=None):
             "Content-Type: application/http",
             "Content-Transfer-Encoding: binary",
             "",
-            f"HTTP/1.1 {status} {wire.REASONS[status]}",
+            f"HTTP/1.1 {status} {http.client.responses[status]}",
             "X-Content-Type-Options: nosniff",
             "DataServiceVersion: 3.0;",
             "Content-Type: application/json;odata=minimalmetadata;streaming=true;charset=utf-8",

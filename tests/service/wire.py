@@ -1,29 +1,13 @@
 """HTTP/1.1 as the proxy reads and writes it: requests, answers, and the connections to the service."""
 import asyncio
 import functools
+import http.client
 import time
 import urllib.parse
 
 HEAD_BYTES = 1 << 18  # of a request or answer, at most; Azurite takes 16 KiB
 BODY_BYTES = 64 << 20
 IDLE_SEC = 4  # Azurite closes a connection that was idle for 6 s
-REASONS = {
-    200: "OK",
-    202: "Accepted",
-    400: "Bad Request",
-    401: "Unauthorized",
-    403: "Forbidden",
-    408: "Request Timeout",
-    409: "Conflict",
-    411: "Length Required",
-    413: "Payload Too Large",
-    429: "Too Many Requests",
-    500: "Internal Server Error",
-    501: "Not Implemented",
-    502: "Bad Gateway",
-    503: "Service Unavailable",
-    504: "Gateway Timeout",
-}
 LENGTHS = ("content-length", "transfer-encoding")
 
 
@@ -118,7 +102,7 @@ class Answer:
         return Answer(self.status, {**kept, **headers}, body)
 
     def head(self, length):
-        lines = [f"HTTP/1.1 {self.status} {REASONS.get(self.status, 'Status')}"]
+        lines = [f"HTTP/1.1 {self.status} {http.client.responses[self.status]}"]
         lines += [f"{name}: {value}" for name, value in self.headers.items() if name not in LENGTHS]
         if self.status not in (204, 304):
             lines.append(f"content-length: {length}")
@@ -130,6 +114,11 @@ class Answer:
     @property
     def is_last(self):
         return self.headers.get("connection", "").lower() == "close"
+
+    @property
+    def is_delimited(self):
+        """Its end is known without the end of the connection."""
+        return self.status in (204, 304) or any(name in self.headers for name in LENGTHS)
 
 
 async def _read_body(reader, method, status, headers):
@@ -181,12 +170,8 @@ class Service:
             if writer:
                 writer.close()
             raise Lost(f"{self.host}:{self.port}: {error or 'the connection was closed'}") from error
-        if answer.is_last or request.is_last or "content-length" not in answer.headers and not self._is_delimited(answer):
+        if answer.is_last or request.is_last or not answer.is_delimited:
             writer.close()
         else:
             self._idle.append((time.monotonic(), reader, writer))
         return answer
-
-    @staticmethod
-    def _is_delimited(answer):
-        return answer.status in (204, 304) or "transfer-encoding" in answer.headers

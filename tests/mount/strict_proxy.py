@@ -6,6 +6,7 @@ import hmac
 import http.client
 import json
 import subprocess
+import time
 import urllib.parse
 import uuid
 
@@ -68,7 +69,7 @@ class RawClient:
 
     @staticmethod
     def signed(path, shift_sec=0):
-        date = email.utils.formatdate(email.utils.mktime_tz(email.utils.parsedate_tz(email.utils.formatdate())) + shift_sec, usegmt=True)
+        date = email.utils.formatdate(time.time() + shift_sec, usegmt=True)
         text = f"{date}\n/{ACCOUNT}{path.partition('?')[0]}"
         digest = hmac.new(base64.b64decode(KEY), text.encode(), hashlib.sha256).digest()
         return {

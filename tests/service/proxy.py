@@ -5,6 +5,7 @@ import argparse
 import asyncio
 import collections
 import email.utils
+import functools
 import json
 import os
 import random
@@ -33,6 +34,12 @@ class Ended(Exception):
     def __init__(self, how):
         super().__init__(how)
         self.how = how
+
+
+@functools.lru_cache(64)
+def seconds_of(date):
+    parsed = email.utils.parsedate_tz(date)
+    return parsed and email.utils.mktime_tz(parsed)
 
 
 class Proxy:
@@ -137,8 +144,8 @@ class Proxy:
         date = request.headers.get("x-ms-date")
         if not date or not request.headers.get("authorization", "").startswith("SharedKey"):
             return False
-        parsed = email.utils.parsedate_tz(date)
-        return parsed is not None and abs(email.utils.mktime_tz(parsed) - self.now()) > SKEW_SEC
+        told = seconds_of(date)
+        return told is not None and abs(told - self.now()) > SKEW_SEC
 
     def skew_answer(self, operation):
         text = "Server failed to authenticate the request. The Date header is more than 15 minutes from the server's clock."

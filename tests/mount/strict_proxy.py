@@ -6,6 +6,7 @@ import hmac
 import http.client
 import json
 import subprocess
+import sys
 import time
 import urllib.parse
 import uuid
@@ -21,7 +22,7 @@ class StrictProxy:
     def __init__(self, port, settings="", stderr=None):
         options = ["--set", settings] if settings else []
         self._process = subprocess.Popen(
-            ["/usr/bin/python3", "-B", str(PROGRAM), *options, f"127.0.0.1:{port}"],
+            [sys.executable, str(PROGRAM), *options, f"127.0.0.1:{port}"],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=stderr,

@@ -1,6 +1,7 @@
 """The strict proxy (tests/service): each rule is broken on purpose, each way of answering and each fault is seen by a plain
 client."""
 import email.utils
+import http.client
 import importlib
 import json
 import socket
@@ -10,7 +11,8 @@ import time
 
 import pytest
 
-from harness import ACCOUNT, COMMAND_SEC, run, wait_until
+from credentials import account_sas
+from harness import ACCOUNT, COMMAND_SEC, KEY, run, wait_until
 from strict_proxy import PROGRAM, Broken, RawClient, StrictProxy, code_of, inner_code_of
 
 ROWS = [(f"p{i // 4}", f"r{i:02}") for i in range(12)]  # three partitions
@@ -497,6 +499,20 @@ def test_a_clock_that_differs(client, proxy):
     assert report["requests"]["skewed"] == 2 and report["problems"] == []
     assert client.ask("GET", "/table()", shift_sec=-20 * minute).status == 403
     assert refusals(proxy, "date") == 1
+
+
+def test_a_sas_is_judged_by_the_clock(proxy):
+    def status():
+        connection = http.client.HTTPConnection("127.0.0.1", proxy.port, timeout=COMMAND_SEC)
+        connection.request("GET", f"/{ACCOUNT}/table()?{sas}", headers={"Accept": "application/json"})
+        return connection.getresponse().status
+
+    hour = 3600
+    begin, end = (time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + n * hour)) for n in (-1, 1))
+    sas = account_sas(ACCOUNT, KEY, expiry=end, st=begin)
+    for ahead, expected in ((0, 200), (2 * hour, 403), (-2 * hour, 403)):
+        proxy.control(clock=ahead)
+        assert status() == expected
 
 
 # faults

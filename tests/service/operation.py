@@ -37,7 +37,7 @@ class Operation:
         """The body's Pairs; None: it is no object."""
         try:
             body = _OBJECT.decode(self.request.body.decode())
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
         return body if isinstance(body, Pairs) else None
 

@@ -84,10 +84,6 @@ def service_token(answer, names):
     return values if any(value is not None for value in values) else []
 
 
-def without_token(headers):
-    return {name: value for name, value in headers.items() if not name.startswith(PREFIX)}
-
-
 # the rows of a page, as they stand in its text
 
 _DECODER = json.JSONDecoder()

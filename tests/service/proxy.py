@@ -4,6 +4,7 @@ causes faults. It needs no key: a signature covers nothing that it changes."""
 import argparse
 import asyncio
 import collections
+import copy
 import email.utils
 import functools
 import json
@@ -14,6 +15,7 @@ import struct
 import sys
 import textwrap
 import time
+import traceback
 
 import answers
 import faults
@@ -46,17 +48,17 @@ class Proxy:
     """One event loop has all of it. `begin`: settings to start with and to come back to."""
 
     def __init__(self, service, begin=()):
-        self.service, self.begin = service, list(begin)
+        self.service, self.begin = service, [change for change in begin if change[0] != "reset"]
         self.reset()
 
     def reset(self):
         self.settings = settings.defaults()
         self.counters = collections.Counter()
         self.refused, self.noted, self.expected = collections.Counter(), collections.Counter(), []
-        self.messages, self.lost = {}, None  # of the first refusal by a rule
+        self.messages, self.lost, self.failed = {}, None, None  # messages: of the first refusal by a rule
         self.random = random.Random(0)
         self.faults = faults.Faults(self.random)
-        self.pager = pages.Pager(self.settings, self.random, self.ask, self.note)
+        self.pager = pages.Pager(self.settings, self.random, self.service.ask, self.note)
         self.partitions, self.account = limits.Rate(time.monotonic), limits.Rate(time.monotonic)
         self.dropped = limits.Dropped()
         self.away_until = 0
@@ -69,7 +71,7 @@ class Proxy:
             if key == "reset":
                 self.reset()
             elif key == "plan":
-                self.faults.planned.append(value)
+                self.faults.planned.append(copy.copy(value))  # it counts down
             elif key == "expect":
                 self.expected.append(value)
             elif key in self.settings:
@@ -84,7 +86,8 @@ class Proxy:
         found = [f"refused by the rule {rule}: {text}" for rule, text in self.messages.items() if rule not in self.expected]
         found += [f"announced, and not refused: {rule}" for rule in dict.fromkeys(self.expected) if not self.refused[rule]]
         found += [f"planned, and never happened: {left}" for left in self.faults.left()]
-        return found + ([f"the service behind the proxy was lost: {self.lost}"] if self.lost else [])
+        found += [f"the service behind the proxy was lost: {self.lost}"] if self.lost else []
+        return found + ([f"the proxy itself failed: {self.failed}"] if self.failed else [])
 
     def report(self):
         return {
@@ -120,9 +123,6 @@ class Proxy:
     def note(self, rule):
         self.noted[rule] += 1
 
-    async def ask(self, request):
-        return await self.service.ask(request)
-
     def error(self, status, code, text):
         retry_after = self.settings["retry_after"] if status in (429, 503) else 0
         return answers.error(status, code, text, self.date(), retry_after)
@@ -140,15 +140,18 @@ class Proxy:
         return self.error(broken.status, broken.code, broken.message)
 
     def is_skewed(self, request):
-        """SAS and tokens have no date of their own."""
-        date = request.headers.get("x-ms-date")
-        if not date or not request.headers.get("authorization", "").startswith("SharedKey"):
+        """By the date that is signed, or by the times of a SAS, which Azurite knows as long as the clocks agree."""
+        if request.headers.get("authorization", "").startswith("SharedKey"):
+            told = seconds_of(request.headers.get("x-ms-date", ""))
+            return told is not None and abs(told - self.now()) > SKEW_SEC
+        if not self.settings["clock"] or request.option("sig") is None:
             return False
-        told = seconds_of(date)
-        return told is not None and abs(told - self.now()) > SKEW_SEC
+        now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self.now()))
+        return not (request.option("st") or "") <= now <= (request.option("se") or "A")
 
     def skew_answer(self, operation):
-        text = "Server failed to authenticate the request. The Date header is more than 15 minutes from the server's clock."
+        text = "Server failed to authenticate the request: its date is not within 15 minutes of the server's clock, or its SAS "
+        text += "is not valid now."
         broken = rules.Broken("date", 403, "AuthenticationFailed", text)
         if self.settings["strict"] and not self.settings["clock"]:
             return self.refuse(broken, operation)
@@ -200,7 +203,7 @@ class Proxy:
         try:
             if operation.name in ("query", "tables"):
                 return self.dated(await self.page(operation))
-            answer = await self.ask(operation.request)
+            answer = await self.service.ask(operation.request)
         except wire.Lost as error:
             self.lost = str(error)
             print(f"proxy: the service behind is lost: {error}", file=sys.stderr, flush=True)
@@ -255,6 +258,9 @@ class Proxy:
             writer.write(self.error(400, "InvalidInput", f"This is not HTTP: {error}").to_bytes())
         except OSError:
             pass  # the client has gone
+        except Exception as error:  # a client would only try again
+            self.failed = repr(error)
+            traceback.print_exc()
         finally:
             writer.close()
 

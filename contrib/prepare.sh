@@ -69,7 +69,7 @@ install_node()
         fail "$(command -v node) is too old; install version 18 or newer"
 }
 
-# Installs Azurite and @azure/data-tables in the versions of package-lock.json.
+# Installs Azurite, and the SDK for tables and queues, in the versions of package-lock.json.
 install_emulator()
 {
     cmp -s contrib/emulator/package-lock.json "$emulator/installed-lock.json" && return

@@ -100,6 +100,15 @@ def commands_of(text):
     return found
 
 
+def text_commands(text, heading, number=0):
+    """Of a block that no test of pages runs: the commands, one a line, in the block `text` with this number below the
+    heading."""
+    section = text.split(f"{heading}\n")[1].split("\n## ")[0]
+    block = [each for each in parse(section)[0] if each.language == "text"][number]
+    joined = "\n".join(block.lines).replace("\\\n", " ").replace("|\n", "| ")
+    return [line.removeprefix("$ ") for line in joined.split("\n") if line.startswith("$ ")]
+
+
 def code_spans(text):
     """What stands between backticks in the text."""
     prose = "\n".join(line for _, line in parse(text)[1])

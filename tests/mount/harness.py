@@ -234,13 +234,13 @@ class LocalAccount:
 
 
 class Azurite:
-    """A table service in memory, in a process group of its own. Unless a port is given, the kernel chooses one: a port
-    chosen here could be taken by another process before the service listens on it."""
+    """A table service in memory, in a process group of its own; or of another kind, "queue". Unless a port is given, the
+    kernel chooses one: a port chosen here could be taken by another process before the service listens on it."""
 
     source = None  # the credentials say it
 
-    def __init__(self, directory, account=ACCOUNT, key=KEY, certificate=None, port=0, takes_tokens=False):
-        self.account, self.key, self.certificate = account, key, certificate
+    def __init__(self, directory, account=ACCOUNT, key=KEY, certificate=None, port=0, takes_tokens=False, kind="table"):
+        self.account, self.key, self.certificate, self.kind = account, key, certificate, kind
         self._sdk, self.proxy = None, None
         self._log = tempfile.NamedTemporaryFile(
             dir=directory, prefix="azurite-", suffix=".log", delete=False
@@ -250,10 +250,10 @@ class Azurite:
         self._process = subprocess.Popen(
             [
                 "node",
-                f"{MODULES}/azurite/dist/src/table/main.js",
-                "--tableHost",
+                f"{MODULES}/azurite/dist/src/{kind}/main.js",
+                f"--{kind}Host",
                 "127.0.0.1",
-                "--tablePort",
+                f"--{kind}Port",
                 str(port),
                 "--inMemoryPersistence",
                 "--silent",
@@ -292,7 +292,7 @@ class Azurite:
     def _is_ready(self):
         said = pathlib.Path(self._log.name).read_text()
         assert self._process.poll() is None, f"Azurite ended: {said}"
-        return "successfully started" in said
+        return re.search("successfully (started|listens)", said)
 
     @property
     def sdk(self):
@@ -319,7 +319,7 @@ class Azurite:
             if sas
             else f"AccountName={self.account};AccountKey={key or self.key}"
         )
-        return f"{secret};TableEndpoint={self.endpoint}"
+        return f"{secret};{self.kind.capitalize()}Endpoint={self.endpoint}"
 
     @property
     def credentials(self):

@@ -24,6 +24,9 @@ EXPECTED = {
     "usr/share/zsh/vendor-completions/_tablefuse",
     "usr/share/doc/tablefuse/examples/ACCOUNT",
     "usr/share/doc/tablefuse/examples/backup",
+    "usr/share/doc/tablefuse/examples/package-lock.json",
+    "usr/share/doc/tablefuse/examples/package.json",
+    "usr/share/doc/tablefuse/examples/queue-worker",
 } | {f"usr/share/doc/tablefuse/{name}" for name in DOCS}
 
 

@@ -9,8 +9,8 @@ build_packages=(gcc libc6-dev meson ninja-build pkg-config libfuse3-dev libcurl4
 use_packages=(fuse3 jq grep findutils ca-certificates)
 check_packages=(python3 procps util-linux mount)
 mount_packages=(python3-pytest python3-pytest-timeout python3-pytest-xdist python3-hypothesis openssl bash-completion
-    borgbackup busybox dos2unix gawk git gzip man-db miller moreutils nano parallel patch perl-base plocate rclone restic rsync
-    scdoc sqlite3 systemd tar unison vim-tiny xz-utils yq zsh)
+    borgbackup busybox dos2unix gawk git gzip man-db miller moreutils nano openssh-client openssh-server parallel patch perl-base
+    plocate rclone restic rsync scdoc sqlite3 systemd tar unison vim-tiny xz-utils yq zsh)
 package_packages=(debhelper dpkg-dev lintian)
 arm64_packages=(lintian mmdebstrap)
 container_packages=(buildah mmdebstrap)
@@ -50,6 +50,8 @@ install_packages() # PACKAGE...
     done
     [ ${#missing[@]} = 0 ] && return
     echo "Installing ${missing[*]}"
+    # its program is for a test: Debian starts no server where this file is
+    [[ " ${missing[*]} " != *" openssh-server "* ]] || as_root install -D -m 644 /dev/null /etc/ssh/sshd_not_to_be_run
     local root_hint="apt-get update && apt-get install ${missing[*]}"
     as_root apt-get update -qq || fail 'apt-get update failed; check the network connection'
     as_root env DEBIAN_FRONTEND=noninteractive DEBCONF_NOWARNINGS=yes apt-get install -qq -y --no-install-recommends \

@@ -203,11 +203,10 @@ def test_the_lines_of_the_page(account, place, queues):
     assert (place / table).read_bytes() == whole
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_workers_are_killed_at_random(service, sdk, place, queues, queue, poison, worker, start, seed):
+def test_workers_are_killed_at_random(service, sdk, place, queues, queue, poison, worker, start):
     """Each entity once: three workers die while all have a part, and then some more. The parts of the dead run on, beside
     those of the workers that took them over."""
-    chance, table, parts = random.Random(seed), f"killed{seed}", 24
+    chance, table, parts = random.Random(1), "killed", 24
     keys = [(f"p{n % 7}", f"r{n:03}") for n in range(200)]
     sdk.fill_table(table, [{"partitionKey": p, "rowKey": r} for p, r in keys])
     source = f"{service.endpoint}/{table}"

@@ -8,7 +8,6 @@ import random
 import re
 import signal
 import subprocess
-import threading
 import urllib.parse
 import xml.etree.ElementTree as tree
 import xml.sax.saxutils
@@ -45,9 +44,9 @@ class Queue:
 
     def _ask(self, method, path="", text=None, **parameters):
         query = "&".join([self._SAS, urllib.parse.urlencode(parameters)])
-        body = None if text is None else f"<QueueMessage><MessageText>{xml.sax.saxutils.escape(text)}</MessageText></QueueMessage>"
+        body = f"<QueueMessage><MessageText>{xml.sax.saxutils.escape(text or '')}</MessageText></QueueMessage>"
         connection = http.client.HTTPConnection("127.0.0.1", self._service.port, timeout=COMMAND_SEC)
-        connection.request(method, f"/{ACCOUNT}/{self.name}{path}?{query}", body and body.encode())
+        connection.request(method, f"/{ACCOUNT}/{self.name}{path}?{query}", None if text is None else body.encode())
         answer = connection.getresponse()
         content = answer.read()
         connection.close()
@@ -182,7 +181,8 @@ def ends(process):
 def test_the_lines_of_the_page(account, place, queues):
     """With a SAS, which needs no more than the page says: `fill` makes queues, the others do not."""
     lines = text_commands(PAGE, "## Azure Queue Storage")
-    script = "\n".join(lines).replace("SOURCE/TABLE", f"{account.source}/dates").replace("-n 64", "-n 5").replace("seq 8", "seq 2")
+    script = "\n".join(lines).replace("SOURCE/TABLE", f"{account.source}/dates")
+    script = script.replace("-n 64", "-n 5").replace("seq 8", "seq 2")
 
     def shell(commands, permissions):
         string = queues.connection_string(sas=account_sas(ACCOUNT, KEY, permissions, ss="qt"))
@@ -236,7 +236,7 @@ def test_workers_are_killed_at_random(service, sdk, place, queues, queue, poison
     assert joined.count("\n") == len(keys)
 
 
-JUNK = ["", "no token", "$(touch junk)", "--help", "1/parts", "\x1b", "b\u00e9", "x" * 60000 + "="]
+JUNK = ["", "no token", "$(touch junk)", "--help", "1/parts", "b\u00e9", "x" * 60000 + "="]
 
 
 def test_what_is_put_into_the_poison_queue(place, queue, poison, worker):
@@ -245,22 +245,20 @@ def test_what_is_put_into_the_poison_queue(place, queue, poison, worker):
     for _ in range(2):
         (message,) = queue.receive()
         queue.give_back(message)
-    junk = [text for text in JUNK if text != "\x1b"]
     for code in 1, 2, 3, 5, 6, 7:
         queue.put(f"c{code}", "c0")
-    queue.put(*junk, "c4", "c0", "c32", "c0", "c137", "c0")
-    ended, out, said = worker(
-        *("work", "--tries=2", "--visibility=1", queue.name, "sh", "-c", 'c=${1#c}; test "$c" -lt 128 || kill -9 $$; exit $c', "sh", "{}")
-    )
+    queue.put(*JUNK, "c4", "c0", "c32", "c0", "c137", "c0")
+    command = ["sh", "-c", 'c=${1#c}; test "$c" -lt 128 || kill -9 $$; exit $c', "sh", "{}"]
+    ended, out, said = worker("work", "--tries=2", "--visibility=1", queue.name, *command)
     assert (ended, out) == (ABANDONED, "")
-    assert "9 parts done" in said and f'{len(junk) + 10} messages are in {poison.name}' in said
+    assert "9 parts done" in said and f'{len(JUNK) + 10} messages are in {poison.name}' in said
     assert not (place / "junk").exists()
     final = [f"c{code} # exit code {code}" for code in (1, 2, 3, 5, 6, 7)]
     after_two = ["c4 # exit code 4, 2 tries", "c32 # exit code 32, 2 tries", "c137 # SIGKILL, 2 tries"]
-    assert sorted(poison.texts()) == sorted([*final, *after_two, "lost # 2 workers have lost it", *junk])
+    assert sorted(poison.texts()) == sorted([*final, *after_two, "lost # 2 workers have lost it", *JUNK])
     assert queue.count() == 0
     shown = worker("status", queue.name)[1]
-    assert f"\n{poison.name}: {len(junk) + 10} messages\n" in shown
+    assert f"\n{poison.name}: {len(JUNK) + 10} messages\n" in shown
     assert all(f"\n  {text}\n" in shown for text in (*final, *after_two, '"no token"', '""'))
     assert len(max(shown.split("\n"), key=len)) < 100
 
@@ -376,7 +374,8 @@ def test_fill(place, queue, worker):
     assert (ended, out) == (0, f"2 tokens put into {queue.name}\n")
     assert f"{queue.name} had 2 messages already" in said
     assert sorted(queue.texts()) == ["A", "A", "B", "B"]
-    for text, word in {"": "is empty", "A\nno token\n": "line 2", "A\n\nB\n": "line 2", "A # 1\n": "line 1", "A\r\n": "line 1"}.items():
+    refused = {"": "is empty", "A\nno token\n": "line 2", "A\n\nB\n": "line 2", "A # 1\n": "line 1", "A\r\n": "line 1"}
+    for text, word in refused.items():
         (place / "wrong").write_text(text)
         ended, out, said = worker("fill", queue.name, "wrong")
         assert (ended, out) == (USAGE, "") and word in said
@@ -410,7 +409,9 @@ def test_what_is_wrong_from_the_start(place, queues, queue, worker):
     with refusing_port() as port:
         ended, said = by_string(string.replace(f":{queues.port}", f":{port}"))
         assert ended == NETWORK and f"127.0.0.1:{port} does not answer (ECONNREFUSED)" in said
-    for wrong in "", "x", "AccountName=a", "SharedAccessSignature=x", string.replace("QueueEndpoint", "TableEndpoint"), "QueueEndpoint=x;AccountName=a;AccountKey=b":
+    no_endpoint = string.replace("QueueEndpoint", "TableEndpoint")
+    no_url = "QueueEndpoint=x;AccountName=a;AccountKey=b"
+    for wrong in "", "x", "AccountName=a", "SharedAccessSignature=x", no_endpoint, no_url:
         assert by_string(wrong)[0] == CONFIGURATION
     assert refused("status", queue.name, AZURE_STORAGE_KEY="b")[0] == CONFIGURATION
     (place / "string").write_text(f"{string}\n")

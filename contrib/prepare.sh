@@ -3,7 +3,7 @@
 # The working directory is the repository. Only the directory build/ is written to.
 
 # The packages that meson.build needs, those for using a mount, those for any part of the check, for mount tests,
-# for the Debian package, for arm64, for the container, and for clang's sanitizers.
+# for engines over several machines, for the Debian package, for arm64, for the container, and for clang's sanitizers.
 build_packages=(gcc libc6-dev meson ninja-build pkg-config libfuse3-dev libcurl4-openssl-dev
     libssl-dev libcjson-dev libsqlite3-dev libdeflate-dev libcsv-dev libcmocka-dev libbsd-dev)
 use_packages=(fuse3 jq grep findutils ca-certificates)
@@ -11,6 +11,7 @@ check_packages=(python3 procps util-linux mount)
 mount_packages=(python3-pytest python3-pytest-timeout python3-pytest-xdist python3-hypothesis openssl bash-completion
     borgbackup busybox dos2unix gawk git gzip man-db miller moreutils nano openssh-client openssh-server parallel patch perl-base
     plocate rclone restic rsync scdoc sqlite3 systemd tar unison vim-tiny xz-utils yq zsh)
+cluster_packages=(slurm-wlm)
 package_packages=(debhelper dpkg-dev lintian)
 arm64_packages=(lintian mmdebstrap)
 container_packages=(buildah mmdebstrap)

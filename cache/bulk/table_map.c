@@ -38,14 +38,14 @@ void table_map_destroy(struct table_map *map)
 }
 
 /* In CESU-8 a character of four bytes takes six. */
-static bool is_long(struct bytes key)
+static bool is_longer(struct bytes key, size_t bytes)
 {
     size_t size = key.size, n;
-    if (size <= TABLE_MAP_LONG_KEY_BYTES)
+    if (size <= bytes)
         return false;
     for (uint32_t character; (n = cesu8_next(key, &character)) > 0; key = bytes_skip(key, n))
         size -= n == CESU8_MAX_BYTES ? CESU8_MAX_BYTES - UTF8_MAX_BYTES : 0;
-    return size > TABLE_MAP_LONG_KEY_BYTES;
+    return size > bytes;
 }
 
 static int end_partition(struct table_map *map)
@@ -64,7 +64,7 @@ static int begin_partition(struct table_map *map, struct bytes key)
     if (end_partition(map) < 0 || buffer_set(&map->key, key) < 0)
         return -ENOMEM;
     map->entities = 0;
-    map->facts.long_partition_keys += is_long(key);
+    map->facts.long_partition_keys += is_longer(key, TABLE_MAP_LONG_KEY_BYTES);
     return key_growth_add(&map->growth, key);
 }
 
@@ -78,7 +78,8 @@ static int add_rows(struct table_map *map, const struct page *page, size_t begin
     uint64_t bytes = 0;
     for (size_t row = begin; row < end; row++) {
         bytes += page_text(page, row).size;
-        map->facts.long_row_keys += is_long(position_row_key(page_position(page, row)));
+        map->facts.long_row_keys +=
+            is_longer(position_row_key(page_position(page, row)), TABLE_MAP_LONG_ROW_KEY_BYTES);
     }
     map->entities += end - begin;
     return survey_add(map->survey, key, end - begin, bytes);

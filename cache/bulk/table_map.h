@@ -8,7 +8,9 @@
 #include "cache/scan/survey.h"
 #include "client/store/page.h"
 
-#define TABLE_MAP_LONG_KEY_BYTES 255 /* a longer key, in UTF-8, is no name of a file */
+#define TABLE_MAP_LONG_KEY_BYTES 255 /* a longer key, in UTF-8, is no name of a directory */
+#define TABLE_MAP_LONG_ROW_KEY_BYTES                                                               \
+    (TABLE_MAP_LONG_KEY_BYTES - 5) /* nor a longer RowKey of a file, with .json */
 
 struct table_map;
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/cli/part_option.h"
+#include "client/entity/entity_select.h"
 #include "client/text/digest.h"
 #include "fs/base/exit_codes.h"
 #include "fs/base/say.h"
@@ -131,6 +132,24 @@ int part_option_check(const struct part_option *option, const struct verb *verb,
     return EXIT_CONFIGURATION;
 }
 
+/* The names in their order, each once: however they are spelled, the result is the same. */
+static int append_select(const char *list, struct buffer *ret)
+{
+    struct entity_select select = {.count = 0};
+    const char *problem;
+    size_t at;
+    if (list && entity_select_init(&select, bytes_of(list), &problem, &at) < 0)
+        return -EINVAL;
+    (void)buffer_append_string(ret, "\nselect ");
+    for (size_t i = 0; i < select.count; i++) {
+        if (i > 0 && bytes_equal(select.names[i], select.names[i - 1]))
+            continue;
+        (void)buffer_append_string(ret, i > 0 ? "," : "");
+        (void)buffer_append(ret, select.names[i]);
+    }
+    return ret->error;
+}
+
 int part_form_append_name(const struct part_form *form, struct bytes token, struct buffer *ret)
 {
     _cleanup_(buffer_finish) struct buffer all;
@@ -139,9 +158,10 @@ int part_form_append_name(const struct part_form *form, struct bytes token, stru
     (void)buffer_append(&all, token);
     (void)buffer_append_format(&all, "\n%d%d%d", form->keys_only, form->has_etag,
                                form->has_timestamp);
-    (void)buffer_append_format(&all, "\nselect %s", form->select ? form->select : "");
+    int r = append_select(form->select, &all);
     (void)buffer_append_string(&all, "\nfilter ");
-    int r = buffer_append_string(&all, form->filter ? form->filter : "");
+    (void)buffer_append_string(&all, form->filter ? form->filter : "");
+    r = r < 0 ? r : all.error;
     if (r == 0)
         r = digest_sha256(buffer_bytes(&all), digest);
     if (r == 0)

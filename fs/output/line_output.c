@@ -171,6 +171,16 @@ int line_output_open_apart(const char *file, line_output_cancelled *is_cancelled
     return r;
 }
 
+bool line_output_is_refused(int error)
+{
+    static const int refusals[] = {EACCES, EPERM,   EROFS,        ENOENT, ENOTDIR,
+                                   EISDIR, ENOTSUP, ENAMETOOLONG, ELOOP};
+    for (size_t i = 0; i < ARRAY_SIZE(refusals); i++)
+        if (error == -refusals[i])
+            return true;
+    return false;
+}
+
 int line_output_rename(struct line_output *output, const char *behind)
 {
     char *file;

@@ -23,6 +23,9 @@ int line_output_open(const char *file, bool resumes, line_output_cancelled *is_c
  * is not finished. */
 int line_output_open_apart(const char *file, line_output_cancelled *is_cancelled, void *context,
                            struct line_output **ret);
+/* Does FILE's place refuse it, so that another try would fail in the same way? No permission, no
+ * such directory, no regular file and the like; not a full disk. */
+bool line_output_is_refused(int error);
 /* FILE gets this behind its name when it is finished. 0 or -ENOMEM. */
 int line_output_rename(struct line_output *output, const char *behind);
 /* Takes NULL. FILE.partial stays. */

@@ -119,7 +119,7 @@ static int complain_output(const struct export *export, int error)
                       : error == -ENOTSUP ? "it is no regular file -- write to standard output"
                                           : strerror(-error);
     say("tablefuse: cannot write %s: %s\n", export->file ? export->file : "the output", why);
-    return EXIT_MOUNTING;
+    return export->file && line_output_is_refused(error) ? EXIT_CONFIGURATION : EXIT_MOUNTING;
 }
 
 /* Takes the lines out of the counts that could not be written. CSV is not whole anyway. */

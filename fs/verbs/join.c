@@ -166,6 +166,14 @@ static int check_directory(const struct join *join)
     return EXIT_CONFIGURATION;
 }
 
+static int complain_output(int error)
+{
+    if (error == -EPIPE)
+        line_output_end_by_sigpipe();
+    say("tablefuse: cannot write the output: %s\n", strerror(-error));
+    return EXIT_MOUNTING;
+}
+
 /* 0 or an exit code: not all results are there. */
 static int complain_missing(struct join *join)
 {
@@ -174,9 +182,10 @@ static int complain_missing(struct join *join)
     if (!buffer_string(&join->missing) || !buffer_string(&join->incomplete))
         return verb_complain_memory();
     if (join->lists_missing) {
-        (void)buffer_append_char(&join->missing, '\n');
-        (void)file_write_all(STDOUT_FILENO, buffer_bytes(&join->missing));
-        return EXIT_NOT_FOUND;
+        int r = buffer_append_char(&join->missing, '\n');
+        if (r == 0)
+            r = file_write_all(STDOUT_FILENO, buffer_bytes(&join->missing));
+        return r == 0 ? EXIT_NOT_FOUND : complain_output(r);
     }
     say("tablefuse: join: missing in %s: lines %s of %s\n", join->directory,
         buffer_string(&join->missing), join->file);

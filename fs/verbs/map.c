@@ -16,13 +16,16 @@
 #define MAX_DEPTH  1000
 #define PATH_BYTES ((size_t)256 << 10) /* an argument is shorter */
 
+typedef int append_drawing(const struct map_drawing *drawing, struct buffer *ret);
+
 struct map_verb {
     struct opened_account opened;
     const char *source, *path;
     struct buffer directory; /* the path in its plain form; empty: the table */
-    bool is_quiet, by_bytes, is_json;
+    bool is_quiet, by_bytes;
     int depth;
-    const char *file; /* of the picture; NULL: none is drawn */
+    const char *file;       /* of the picture; NULL: none is drawn in a file */
+    append_drawing *append; /* what standard output gets */
     struct line_output *output, *picture;
     struct table_map *table;
     bool is_partition; /* the directory is a partition, or in one */
@@ -39,7 +42,7 @@ static int complain_output(const char *file, int error)
 {
     const char *why = error == -ENOTSUP ? "it is no regular file" : strerror(-error);
     say("tablefuse: cannot write %s: %s\n", file ? file : "the output", why);
-    return EXIT_MOUNTING;
+    return file && line_output_is_refused(error) ? EXIT_CONFIGURATION : EXIT_MOUNTING;
 }
 
 static int add_rows(void *context, const struct run *rows)
@@ -96,8 +99,6 @@ static int write_lines(struct line_output *output, struct bytes text)
     return r < 0 ? r : line_output_finish(output);
 }
 
-typedef int append_drawing(const struct map_drawing *drawing, struct buffer *ret);
-
 /* 0 or -errno. */
 static int write_drawing(struct line_output *output, const struct map_drawing *drawing,
                          append_drawing *append)
@@ -118,7 +119,7 @@ static int report_written(const char *file, int r)
 /* Both, also if one of them cannot be written. */
 static int write_drawings(struct map_verb *map, const struct map_drawing *drawing)
 {
-    int r = write_drawing(map->output, drawing, map->is_json ? map_json_append : map_text_append);
+    int r = write_drawing(map->output, drawing, map->append);
     int code = report_written(NULL, r);
     int picture_code = 0;
     if (map->picture)
@@ -150,7 +151,7 @@ static int draw(struct map_verb *map)
         .root = map->is_partition && facts.all->children ? facts.all->children : facts.all,
         .by_bytes = map->by_bytes,
         .depth = map->depth,
-        .columns = map->is_json ? 0 : terminal_columns()};
+        .columns = map->append == map_text_append ? terminal_columns() : 0};
     return drawing.directory ? write_drawings(map, &drawing) : verb_complain_memory();
 }
 
@@ -167,6 +168,14 @@ static int open_outputs(struct map_verb *map)
 
 enum { QUIET = 1, DEPTH, JSON, SIZES, SVG };
 
+static int set_output(struct map_verb *map, append_drawing *append)
+{
+    if (map->append != map_text_append && map->append != append)
+        return verb_refuse(map->opened.verb, "--svg -: --json has standard output already");
+    map->append = append;
+    return 0;
+}
+
 static int take_option(struct map_verb *map, int option)
 {
     uint64_t depth;
@@ -181,12 +190,13 @@ static int take_option(struct map_verb *map, int option)
         map->depth = (int)depth;
         return 0;
     case JSON:
-        map->is_json = true;
-        return 0;
+        return set_output(map, map_json_append);
     case SIZES:
         map->by_bytes = true;
         return 0;
     case SVG:
+        if (strcmp(optarg, "-") == 0)
+            return set_output(map, map_svg_append);
         map->file = optarg;
         return optarg[0] ? verb_check_output(map->opened.verb, "--svg", optarg)
                          : verb_refuse(map->opened.verb, "--svg needs the name of a file");
@@ -231,7 +241,7 @@ static int parse(struct map_verb *map, const struct verb *verb, int argc, char *
 
 static int run_map(const struct verb *verb, int argc, char **argv, store_decorator *decorate)
 {
-    struct map_verb map = {.directory = {.max = PATH_BYTES}};
+    struct map_verb map = {.append = map_text_append, .directory = {.max = PATH_BYTES}};
     opened_account_init(&map.opened, verb);
     int code = parse(&map, verb, argc, argv);
     if (code == 0)
@@ -260,7 +270,8 @@ const struct verb verb_map = {
             "table slow.\n"
             "  --depth N          levels of the tree (3; with --json all)\n"
             "  --json             JSON in place of the tree, of all but the smallest parts\n"
-            "  --svg FILE         also draws a picture, in which areas are shares\n"
+            "  --svg FILE         also draws a picture, in which areas are shares; -: in place of "
+            "the tree\n"
             "  --sizes            reads whole entities, and compares bytes of JSON\n"
             "  --quiet            no progress on standard error\n"
             "  -o OPTION          as of export\n",

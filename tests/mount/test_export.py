@@ -308,7 +308,7 @@ def test_outputs_that_fail(account, tmp_path):
         (tmp_path / "no/file", "No such file or directory"),
     ):
         code, says = refused(account, "export", "--output", file, source(account, "dates"))
-        assert (code, says) == (MOUNTING, f"tablefuse: cannot write {file}: {why}\n")
+        assert (code, says) == (CONFIGURATION, f"tablefuse: cannot write {file}: {why}\n")
 
 
 @pytest.mark.asan

@@ -16,7 +16,7 @@ import pytest
 
 import samples
 from expected import partition_name, utf16_order
-from harness import BOTH_SERVICES, COMMAND_SEC, FAULTY, MOUNTING, NOT_FOUND, TABLEFUSE, USAGE, environment, run, wait_until
+from harness import BOTH_SERVICES, COMMAND_SEC, CONFIGURATION, FAULTY, MOUNTING, NOT_FOUND, TABLEFUSE, USAGE, environment, run, wait_until
 from servers import Handler, Server
 
 INTERRUPTED = 130
@@ -349,8 +349,9 @@ def test_hostile_keys(service, make_table, tmp_path):
         assert f"─ {shown}/\n" in text.replace("\ufffe", "?"), shown
     assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u2028]", text)
     assert text.endswith(
-        "\nLonger than 255 bytes: 1 partition key, 1 row key. A mount cuts their names,\n"
-        "which end in #~ and a checksum. The file tells the key: see tree.md.\n"
+        "\nLonger than 255 bytes: 1 partition key, 1 row key (with .json). A mount cuts\n"
+        "their names, which end in #~ and a checksum. The file tells the key: see\n"
+        "tree.md.\n"
     )
     found = json.loads(drawn(service, "hostile", "--json"))
     keys = {part["partition"]: part["path"] for part in found["parts"] if "partition" in part}
@@ -477,6 +478,8 @@ def test_refusals(account, tmp_path):
         (("--svg", "", dates), "--svg needs the name of a file"),
         (("--depth",), "option --depth needs a value"),
         (("--tree", dates), "unknown option --tree"),
+        (("--json", "--svg", "-", dates), "--svg -: --json has standard output already"),
+        (("--svg", "-", "--json", dates), "--svg -: --json has standard output already"),
         ((dates, ""), None),
     ]:
         code, says = refused(account, "map", *arguments)
@@ -485,7 +488,32 @@ def test_refusals(account, tmp_path):
     assert refused(account, "map", source(account, "none"))[0] == NOT_FOUND
     for file, why in [(tmp_path, "Is a directory"), (tmp_path / "no/file", "No such file or directory")]:
         code, says = refused(account, "map", "--svg", file, dates)
-        assert (code, says) == (MOUNTING, f"tablefuse: cannot write {file}: {why}\n")
+        assert (code, says) == (CONFIGURATION, f"tablefuse: cannot write {file}: {why}\n")
+
+
+def test_a_picture_in_standard_output(account, tmp_path):
+    dates, file = source(account, "dates"), tmp_path / "picture.svg"
+    tree = run(TABLEFUSE, "map", "--svg", file, dates).stdout
+    assert run(TABLEFUSE, "map", "--svg", "-", dates, cwd=tmp_path).stdout == file.read_text() != tree
+    both = run(TABLEFUSE, "map", "--svg", "-", "--svg", tmp_path / "other.svg", dates, cwd=tmp_path)
+    assert both.stdout == (tmp_path / "other.svg").read_text() == file.read_text()
+    assert not (tmp_path / "-").exists()
+
+
+def test_a_file_that_is_there_is_replaced(account, tmp_path):
+    """A picture as the file of an export: it has a new one's mode, and what a link leads to stays."""
+    new, link, kept = tmp_path / "new", tmp_path / "link", tmp_path / "kept"
+    for words in (("map", "--quiet", "--svg"), ("export", "--quiet", "--output")):
+        kept.write_text("kept")
+        kept.chmod(0o600)
+        link.symlink_to(kept)
+        for file in (new, link):
+            run(TABLEFUSE, *words, file, source(account, "dates"))
+        assert not link.is_symlink() and link.read_bytes() == new.read_bytes() and kept.read_text() == "kept"
+        run(TABLEFUSE, *words, kept, source(account, "dates"))
+        assert kept.read_bytes() == new.read_bytes() and kept.stat().st_mode == new.stat().st_mode
+        for file in (new, link, kept):
+            file.unlink()
 
 
 def test_outputs_that_fail(account):

@@ -1,15 +1,19 @@
 """`tablefuse split`, `join`, and `--part` of `export` and `count`: a table in parts."""
 import base64
 import concurrent.futures
+import contextlib
 import hashlib
 import json
+import os
+import pathlib
 import random
 import re
+import sqlite3
 import subprocess
 
 import pytest
 
-from harness import ABANDONED, BOTH_SERVICES, COMMAND_SEC, CONFIGURATION, NOT_FOUND, TABLEFUSE, USAGE, LocalAccount, environment, run
+from harness import ABANDONED, BOTH_SERVICES, COMMAND_SEC, CONFIGURATION, MOUNTING, NOT_FOUND, TABLEFUSE, USAGE, LocalAccount, environment, run
 from servers import Spoiler
 
 TOKEN = re.compile("[A-Za-z0-9_-]+")
@@ -220,6 +224,12 @@ def test_results_are_joined(service, dates, tmp_path):
     assert tablefuse(service, "join", "--missing", str(tokens), str(out)).stdout == ""
     # other options are other results
     assert refused(service, "join", "--keys", str(tokens), str(out))[0] == NOT_FOUND
+    # the order of properties is none of the result
+    part(service, dates, f"1/{tokens}", "--output", f"{out}/", "--select", "Size,Count")
+    listed = tablefuse(service, "join", "--missing", "--select", "Count,Size,Count", str(tokens), str(out), check=False)
+    assert listed.stdout == "2,3,4,5,6\n"
+    (extra,) = [path for path in out.iterdir() if '"odata.select"' in path.read_text().splitlines()[0]]
+    extra.unlink()
     # what is there is left out, and made again without --skip-done
     first = out / results(out)[0]
     first.write_text("mine")
@@ -259,6 +269,52 @@ def test_a_part_with_a_bad_row_is_incomplete(service, sdk, tmp_path):
         CONFIGURATION,
         f"tablefuse: export: --output {out}/no/: No such file or directory -- create it first: `mkdir -p`\n",
     )
+
+
+@pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True)
+def test_a_table_that_is_dropped_meanwhile(service, tmp_path):
+    table = "dropped"
+    store(service, table, [(p, f"{row:03}") for p in "pq" for row in range(50)], "--create")
+    (tmp_path / "parts").write_text("".join(f"{token}\n" for token in split(service, table, 2)))
+    (tmp_path / "out").mkdir()
+    to = ("--part", f"1/{tmp_path}/parts", "--output", f"{tmp_path}/out/", source(service, table))
+    if isinstance(service, LocalAccount):
+        with contextlib.closing(sqlite3.connect(service.file)) as database, database:
+            database.execute("DELETE FROM entities WHERE table_id = (SELECT id FROM tables WHERE name = ?)", (table,))
+            database.execute("DELETE FROM tables WHERE name = ?", (table,))
+    else:
+        service.sdk.drop_table(table)
+    says = f"has no table {table}" if isinstance(service, LocalAccount) else f"table {table}: HTTP 404 TableNotFound"
+    for words in (("export", "--quiet", *to), ("count", "--part", f"2/{tmp_path}/parts", source(service, table))):
+        code, message = refused(service, *words)
+        assert code == NOT_FOUND and says in message
+    assert results(tmp_path / "out") == []
+
+
+@pytest.mark.parametrize("wrong", ["no permission", "read-only", "a file"])
+def test_a_directory_that_takes_no_result(tmp_path, wrong):
+    """An engine need not try again. Root may write without a permission, but not into /proc."""
+    one, out = LocalAccount(tmp_path / "one.tf"), tmp_path / "out"
+    one.fill("items", "ten", 20)
+    if wrong == "a file":
+        out.write_text("")
+    elif os.geteuid() == 0 or wrong == "read-only":
+        out = pathlib.Path("/proc/self" if wrong == "read-only" else "/sys")
+    else:
+        out.mkdir(mode=0o500)
+    token = run(TABLEFUSE, "split", "--quiet", "-n", "1", f"{one.source}/items").stdout.strip()
+    done = run(TABLEFUSE, "export", "--quiet", "--part", token, "--output", f"{out}/", f"{one.source}/items", check=False)
+    assert done.returncode == CONFIGURATION and done.stderr.startswith("tablefuse: "), done.stderr
+
+
+def test_missing_lines_that_cannot_be_written(tmp_path):
+    one = LocalAccount(tmp_path / "one.tf")
+    one.fill("items", "ten", 20)
+    (tmp_path / "parts").write_text(run(TABLEFUSE, "split", "--quiet", "-n", "3", f"{one.source}/items").stdout)
+    command = [TABLEFUSE, "join", "--missing", tmp_path / "parts", tmp_path]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=COMMAND_SEC, check=False)
+    assert (done.returncode, done.stderr) == (MOUNTING, "tablefuse: cannot write the output: No space left on device\n")
 
 
 def test_a_file_without_tokens_is_not_joined(service, tmp_path):

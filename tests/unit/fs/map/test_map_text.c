@@ -215,7 +215,8 @@ static void test_warnings_of_all_or_of_a_part(void **state)
                    B("1,999 of 2,000 partition keys are times, newest first, from 251 to 252. If "
                      "new entities get the first key, all of them go to one server."));
     assert_warning(drawing, MAP_WARNING_LONG_KEYS,
-                   B("Longer than 255 bytes: 1 row key. A mount cuts their names, which end in #~ "
+                   B("Longer than 255 bytes: 1 row key (with .json). A mount cuts their names, "
+                     "which end in #~ "
                      "and a checksum. The file tells the key: see tree.md."));
 }
 

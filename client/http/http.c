@@ -411,10 +411,20 @@ static bool is_of_proxy(const struct exchange *exchange, CURLcode code, const ch
            (code == CURLE_COULDNT_CONNECT && is_connect_to_proxy(exchange->error, url));
 }
 
+/* What is no HTTP on a connection that has served another exchange is the rest of that answer. */
+static bool is_rest_of_answer(const struct exchange *exchange, CURLcode code)
+{
+    long connects = 1;
+    (void)curl_easy_getinfo(exchange->easy, CURLINFO_NUM_CONNECTS, &connects);
+    return code == CURLE_UNSUPPORTED_PROTOCOL && exchange->sends > 0 && connects == 0;
+}
+
 static struct reason reason_of(const struct exchange *exchange, CURLcode code)
 {
     struct reason reason = {code, -EIO, true, NULL};
     long os_error = 0;
+    if (is_rest_of_answer(exchange, code))
+        code = CURLE_RECV_ERROR;
     for (size_t i = 0; i < ARRAY_SIZE(reasons); i++) {
         if (reasons[i].code == code)
             reason = reasons[i];

@@ -80,6 +80,29 @@ static void other_protocols_are_refused(void **state)
     end(&f);
 }
 
+/* As a proxy leaves it that gives an answer the wrong length. */
+static void what_is_no_http_may_be_the_rest_of_an_answer(void **state)
+{
+    (void)state;
+    static const struct canned answers[] = {
+        {.raw = "no HTTP\r\n", .end = CANNED_CLOSE},
+        {.status = "200 OK"},
+        {.raw = "the rest of a body\r\n", .end = CANNED_CLOSE},
+        {.status = "200 OK"},
+    };
+    static const int errors[] = {-EIO, 0, -EIO, 0};
+    struct fixture f;
+    begin(&f, answers, ARRAY_SIZE(answers));
+    for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
+        assert_int_equal(get(&f), errors[i]);
+        bool is_used = i == 2; /* the connection */
+        if (errors[i] < 0)
+            assert_int_equal(f.call.failure.is_retryable, is_used);
+    }
+    assert_int_equal(f.server.connections, 3);
+    end(&f);
+}
+
 static void tls_troubles_are_told_apart(void **state)
 {
     (void)state;
@@ -223,6 +246,7 @@ int main(void)
         cmocka_unit_test(no_connection_has_a_reason),
         cmocka_unit_test(a_connection_that_takes_too_long_is_none),
         cmocka_unit_test(other_protocols_are_refused),
+        cmocka_unit_test(what_is_no_http_may_be_the_rest_of_an_answer),
         cmocka_unit_test(tls_troubles_are_told_apart),
         cmocka_unit_test(a_proxy_is_used_only_if_it_may_be),
         cmocka_unit_test(a_proxy_that_does_not_connect_is_reported),

@@ -18,27 +18,23 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "mount"))
 
 import programs
-from harness import FAULTY, MOUNT_SEC, TABLEFUSE, Azurite, LocalAccount, Mount, environment, run
+from harness import FAULTY, MOUNT_SEC, TABLEFUSE, Mount, environment, run
 from model import Model
 from other_client import other_client
+from services import SERVICES
 from values import Broken, value_of, values_of
 
-# one in so many requests of each kind; primes, so that they do not fall on the same requests
-FAULTS = (
-    "latency=1,empty=1,short=40,fail=*:/23:503:ServerBusy,fail=*:/61:500:OperationTimedOut,fail=*:/47:0:reset,"
-    "lost=write:/19,lost=batch:/13,lost=delete:/17,lost=create_table:/3,lost=delete_table:/3"
-)
 # what a mount says after its predecessor was killed
 KEPT = r"tablefuse: \d+ new files? of this account in \S+: kept there because .*\n"
 TIMEOUT_SEC = 20  # of an operation of the mount: longer than an outage
 END_SEC = 60  # for all that follows the programs
 SETTLED_SEC = 45  # for threads and kernel nodes to go
 MEMORY = (64 + 64 + 64) << 20  # of a process: its cache, its queue, and what it is itself
-IDLE_THREADS, IDLE_DESCRIPTORS = 40, 8  # more than at the start: what waits for the next request
+IDLE_THREADS = 40  # more than at the start: what waits for the next request
 
 
 def is_sanitized(pid):
-    return re.search("lib[at]san",  pathlib.Path(f"/proc/{pid}/maps").read_text()) is not None
+    return re.search("lib[at]san", pathlib.Path(f"/proc/{pid}/maps").read_text()) is not None
 
 
 class SoakMount:
@@ -65,12 +61,9 @@ class SoakMount:
         return len(os.listdir(f"/proc/{self.mount.pid}/task"))
 
     def start(self):
-        variables = self.mount.variables() | {"TABLEFUSE_FAULTS": self._soak.faults}
-        source = [self._soak.service.source] if self._soak.service.source else []
-        done = run(
-            self._soak.daemon, "mount", "-o", ",".join(self._options), *source, self.point,
-            env=self._soak.environment | variables, timeout=MOUNT_SEC,
-        )
+        words = ["mount", "-o", ",".join(self._options), *self._soak.service.arguments, self.point]
+        variables = self._soak.environment | self.mount.variables()
+        done = run(self._soak.daemon, *words, env=variables, timeout=MOUNT_SEC)
         assert not re.sub(KEPT, "", done.stdout + done.stderr), done
         self.mount.adopt()
         self._is_there.set()
@@ -110,12 +103,11 @@ class SoakMount:
 
 
 class Soak:
-    def __init__(self, seconds, seed, service, faults, outage, directory, mutant=None):
-        self.daemon = str(pathlib.Path(FAULTY).with_name(f"tablefuse-{mutant}")) if mutant else FAULTY
-        self.seed, self.service, self.faults, self.directory = seed, service, faults, directory
-        self.seconds, self.outage = seconds, pathlib.Path(outage)
-        self.program, self.source = TABLEFUSE, service.source or service.endpoint
-        self.environment = environment(**service.credentials)
+    def __init__(self, seconds, seed, service, directory, mutant=None):
+        self.daemon = pathlib.Path(FAULTY).with_name(f"tablefuse-{mutant}") if mutant else service.program
+        self.seed, self.service, self.directory, self.seconds = seed, service, directory, seconds
+        self.program, self.source = TABLEFUSE, service.source
+        self.environment = environment(**service.variables)
         self.model = Model()
         self.problems = []
         self.mounts, self.programs = [], []
@@ -160,9 +152,7 @@ class Soak:
                 pause = min(away_sec, self.chance.uniform(0.01, 0.04) * self.seconds, TIMEOUT_SEC / 2)
                 away_sec -= pause
                 self.events["outages"] += 1
-                self.outage.touch()
-                time.sleep(pause)
-                self.outage.unlink()
+                self.service.be_away(pause)
             else:
                 self.kill(self.chance.choice(self.mounts))
 
@@ -186,6 +176,7 @@ class Soak:
                 program.kill()
 
     def verify(self):
+        self.service.calm()
         for mount in self.mounts:
             run("sync", mount.point, check=False)
             self.verify_counters(mount)
@@ -205,10 +196,12 @@ class Soak:
                 if stored.get(key) != shown.get(key):
                     self.wrong(f"{mount.name} shows {key} as {shown.get(key)}, and stored is {stored.get(key)}")
         self.verify_lost()
+        for problem in self.service.problems():
+            self.wrong(problem)
 
     def read_service(self):
         """Past every mount."""
-        client, stored = other_client(self.service), {}
+        client, stored = other_client(self.service.account), {}
         for table in [program.table for program in self.programs] + [programs.Contest.TABLE]:
             for (pk, rk), members in client.stored(table).items():
                 plain = {name: value for name, (_, value) in members.items()}
@@ -243,7 +236,7 @@ class Soak:
             for name in ("changing", "changes_waiting", "queued", "queued_bytes", "open_text_bytes", "waiting")
         } | {
             "tablefuse_inodes": mount.at_start.total("tablefuse_inodes"),
-            "process_open_fds": mount.at_start.total("process_open_fds") + IDLE_DESCRIPTORS,
+            "process_open_fds": mount.at_start.total("process_open_fds") + self.service.idle_descriptors,
         }
         if not is_sanitized(mount.mount.pid):
             wanted["process_resident_memory_bytes"] = MEMORY
@@ -331,15 +324,13 @@ def main():
     words = argparse.ArgumentParser(description=__doc__)
     words.add_argument("--seconds", type=int, default=60, help="how long the programs work (60)")
     words.add_argument("--seed", type=int, default=None, help="a random one, which is printed")
+    words.add_argument("--service", choices=SERVICES, default="local", help="an account in a file, or Azurite behind the proxy")
     words.add_argument("--mutant", choices=["trusting", "claimless"], help="a program with a fault, which must be noticed")
     words.add_argument("--keep", action="store_true", help="keep the directory with logs and lost+found")
     options = words.parse_args()
     seed = options.seed if options.seed is not None else random.randrange(1 << 30)
     directory = tempfile.mkdtemp(prefix="tablefuse-soak-")
-    service = LocalAccount(pathlib.Path(directory) / "account.tf")
-    run(TABLEFUSE, "import", "--quiet", "--create", f"{service.source}/soak", env=environment())
-    outage = pathlib.Path(directory) / "outage"
-    soak = Soak(options.seconds, seed, service, f"{FAULTS},down={outage}", outage, directory, options.mutant)
+    soak = Soak(options.seconds, seed, SERVICES[options.service](directory, seed), directory, options.mutant)
     try:
         soak.run()
     finally:

@@ -26,7 +26,9 @@ EXPECTED = {
     "usr/share/doc/tablefuse/examples/backup",
     "usr/share/doc/tablefuse/examples/package-lock.json",
     "usr/share/doc/tablefuse/examples/package.json",
+    "usr/share/doc/tablefuse/examples/kubernetes.yaml",
     "usr/share/doc/tablefuse/examples/queue-worker",
+    "usr/share/doc/tablefuse/examples/slurm-job",
 } | {f"usr/share/doc/tablefuse/{name}" for name in DOCS}
 
 

@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from harness import COMMAND_SEC, REFUSED, TABLEFUSE, Azurite, environment, run, wait_until
+from harness import COMMAND_SEC, TABLEFUSE, Azurite, environment, run, wait_until
 from strict_proxy import RawClient, StrictProxy
 from writing import failures, outcome
 
@@ -135,12 +135,6 @@ def test_a_name_that_is_still_being_deleted(service, mounts, make_table):
     os.rmdir(mount / "gone")
     assert [outcome(os.mkdir, mount / "gone") for _ in range(3)] == ["EBUSY", "EBUSY", ""]
     assert counted(service, "create") == 3
-
-
-def test_a_clock_that_differs(service, mounts):
-    service.proxy.control(clock=-1200)
-    failed = mounts.prepare().start(service.source, env=service.credentials, check=False)
-    assert failed.returncode == REFUSED and "this machine's clock differs from the service's" in failed.stderr
 
 
 def test_a_broken_rule_is_a_problem(service):

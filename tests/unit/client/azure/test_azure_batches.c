@@ -198,8 +198,7 @@ static void batches_of_a_table_that_hangs_leave_room_to_others(void **state)
         assert_int_equal(pthread_join(threads[i], &r), 0);
         assert_true((intptr_t)r < 0);
     }
-    table_store_destroy(f.store);
-    connection_finish(&f.connection);
+    end_client(&f);
 }
 
 /* The answer to a batch that was refused by its first write, or by the one of `message`. */

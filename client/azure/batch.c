@@ -252,12 +252,21 @@ static int read_result(const struct inner_answer *inner, const struct write *wri
     return 0;
 }
 
+/* Is it the begin of an answer, which ends with a delimiter and "--"? Then the rest was lost. */
+static bool breaks_off(struct bytes body)
+{
+    struct bytes dashes = BYTES_LITERAL("--"), text = bytes_trim(body);
+    return bytes_start_with(text, dashes) &&
+           !bytes_equal(bytes_skip(text, text.size - dashes.size), dashes);
+}
+
 /* It is not known whether the writes were made. */
 static int fail_unknown(const struct service_answer *answer, struct call *call, const char *problem)
 {
     (void)call_fail(call, -EPROTO, "the answer to a batch cannot be read: %s", problem);
     call->failure.http_status = answer->status;
     call->failure.is_ambiguous = true;
+    call->failure.is_retryable = breaks_off(answer->body);
     return -EPROTO;
 }
 
@@ -270,9 +279,7 @@ static int read_parts(struct multipart *multipart, const struct service_answer *
     struct bytes part, after;
     struct inner_answer inner;
     size_t count = 0;
-    enum delimiter delimiter, last = PART_BEGINS;
-    for (; (delimiter = take_delimiter(multipart, &part)) != NO_DELIMITER; count++) {
-        last = delimiter;
+    for (; take_delimiter(multipart, &part) != NO_DELIMITER; count++) {
         if (!read_inner(part, &inner))
             return fail_unknown(answer, call, "a part without a status");
         if (count == 0 && inner.status >= 400 && take_delimiter(multipart, &after) == NO_DELIMITER)
@@ -284,11 +291,7 @@ static int read_parts(struct multipart *multipart, const struct service_answer *
         if (read_result(&inner, &batch->writes[count], &ret[count]) < 0)
             return fail_unknown(answer, call, "a failure that is not the only part");
     }
-    if (count == batch->n)
-        return 0;
-    (void)fail_unknown(answer, call, "fewer parts than writes");
-    call->failure.is_retryable = last != PARTS_END; /* it breaks off: the rest was lost */
-    return -EPROTO;
+    return count == batch->n ? 0 : fail_unknown(answer, call, "fewer parts than writes");
 }
 
 int batch_read_answer(const struct service_answer *answer, struct bytes content_type,

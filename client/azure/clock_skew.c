@@ -39,15 +39,16 @@ bool clock_skew_fits(int64_t a_100ns, int64_t b_100ns)
 int64_t clock_skew_utc_100ns(struct clock_skew *skew)
 {
     int64_t utc_100ns = clock_utc_100ns(skew->clock) + atomic_load(&skew->skew_100ns);
-    return MIN(utc_100ns, HTTP_DATE_MAX_100NS); /* a later one has no date: nothing would be sent */
+    /* others have no date: nothing would be sent */
+    return MAX(0, MIN(utc_100ns, HTTP_DATE_MAX_100NS));
 }
 
-/* Threads that measure the same difference at once tell it once. */
+/* Threads that measure the same difference at once report it once. */
 static void replace(struct clock_skew *skew, int64_t skew_100ns)
 {
     int64_t old_100ns = atomic_exchange(&skew->skew_100ns, skew_100ns);
-    bool is_told = clock_skew_fits(old_100ns, skew_100ns) && !old_100ns == !skew_100ns;
-    if (!is_told && skew->sink)
+    bool is_reported = clock_skew_fits(old_100ns, skew_100ns) && !old_100ns == !skew_100ns;
+    if (!is_reported && skew->sink)
         skew->sink(skew->context, skew_100ns);
 }
 

@@ -270,13 +270,13 @@ static bool replace_credential(const struct service *service, struct service_req
 static bool correct_date(const struct service *service, const struct service_request *request,
                          const struct http_answer *answer)
 {
-    int64_t service_utc_100ns;
+    int64_t answer_utc_100ns;
     if (!signs_with_skew(service, request) ||
-        !http_date_parse(service_header(answer, "Date"), &service_utc_100ns))
+        !http_date_parse(service_header(answer, "Date"), &answer_utc_100ns))
         return false;
     if (answer->status == 403)
-        return clock_skew_correct(service->skew, request->dated_utc_100ns, service_utc_100ns);
-    clock_skew_note(service->skew, service_utc_100ns);
+        return clock_skew_correct(service->skew, request->dated_utc_100ns, answer_utc_100ns);
+    clock_skew_note(service->skew, answer_utc_100ns);
     return false;
 }
 

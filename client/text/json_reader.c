@@ -519,5 +519,5 @@ bool json_breaks_off(struct bytes text)
     do {
         kind = json_reader_next(&reader, &token);
     } while (kind != JSON_ERROR && kind != JSON_END);
-    return kind == JSON_ERROR && text.size > 0 && json_reader_left(&reader) == 0;
+    return kind == JSON_ERROR && bytes_trim(text).size > 0 && json_reader_left(&reader) == 0;
 }

@@ -88,7 +88,7 @@ size_t json_count_blanks(struct bytes text); /* size of the JSON whitespace at i
  * there and read what follows as another value. */
 size_t json_reader_depth(const struct json_reader *reader);
 
-/* Is it the begin of an object, as an answer that was cut on the way is? Not for an empty text. */
+/* Is it the begin of an object, as an answer that was cut on the way is? Not for blanks alone. */
 bool json_breaks_off(struct bytes text);
 
 #endif

@@ -398,6 +398,9 @@ static void an_answer_that_breaks_off_is_retryable(void **state)
     } cases[] = {
         {BEGIN CREATED("1", TIME) "--changesetresponse_2\r\nContent-Type: app", true},
         {BEGIN ANSWER "HTTP/1.1 204 No", true},
+        {"--batchresponse_1\r\nContent-Type: multi", true},
+        {"--batch", true},
+        {"junk", false},
         {BEGIN CREATED("1", TIME) END, false},
         {BEGIN CREATED("1", TIME) DELETED DELETED END, false},
         {"", false},

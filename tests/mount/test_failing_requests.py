@@ -11,6 +11,8 @@ PARTITIONS, ROWS = 24, 50  # a batch for each
 FAULTS = {"fail=*:/20:503:ServerBusy": 503, "fail=*:/20:0:": 0}
 MORE = 1.3
 
+pytestmark = pytest.mark.alone  # how many batches are sent depends on how fast texts come
+
 
 @pytest.fixture(scope="module")
 def service(scratch):

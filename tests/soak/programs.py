@@ -156,9 +156,9 @@ class Bash(Program):
 
     def cut(self, key):
         name = self.new_value()[0]
-        with self.mount.quiet() as is_quiet:
-            code, said = self.call("bash", "-c", 'printf "%s" "$2" > "$1"', "bash", self.path(key), f'{{"Name": "{name}"')
-            self.soak.note_refused(self.mount, name, is_surely=is_quiet() and code == 0)
+        deaths = self.soak.model.deaths(self.mount)
+        code, _ = self.call("bash", "-c", 'printf "%s" "$2" > "$1"', "bash", self.path(key), f'{{"Name": "{name}"')
+        self.soak.note_refused(self.mount, name, code == 0, deaths)
 
 
 class Sed(Program):
@@ -291,8 +291,8 @@ class Client(Program):
         script = f'"$1" import --quiet --mode={mode} "$2" < "$3"'
         self.made += 1
         code, said = self.call("bash", "-c", script, "bash", self.soak.program, target, file)
-        if code not in (0, 6):  # 6: an insert was refused
-            self.excuse(f"import --mode={mode}", code, said, 0)
+        if code not in (0, 6) and not AWAY.search(said) and not self.soak.is_over():  # 6: an insert was refused
+            self.soak.wrong(f"{self.name}: import --mode={mode} ended with {code}: {said[-400:]}")
         time.sleep(0.2)
 
 
@@ -307,4 +307,4 @@ class Read(Program):
         out = self.directory / "read"
         self.call("bash", "-c", script, "bash", self.mount.point, out)
         self.made += 1
-        self.soak.check_texts(self.name, out.read_text(errors="replace"), self.mount)
+        self.soak.check_texts(self.name, out.read_text(errors="replace"))

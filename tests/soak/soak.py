@@ -27,7 +27,8 @@ from values import Broken, value_of, values_of
 # what a mount says after its predecessor was killed
 KEPT = r"tablefuse: \d+ new files? of this account in \S+: kept there because .*\n"
 TIMEOUT_SEC = 20  # of an operation of the mount: longer than an outage
-END_SEC = 60  # for all that follows the programs
+PROGRAMS_SEC = 180  # for the last step of each program
+END_SEC = 600  # for all that follows: guards against hanging alone
 SETTLED_SEC = 45  # for threads and kernel nodes to go
 MEMORY = (64 + 64 + 64) << 20  # of a process: its cache, its queue, and what it is itself
 IDLE_THREADS = 40  # more than at the start: what waits for the next request
@@ -83,15 +84,10 @@ class SoakMount:
         self.mount.send(9)
         assert self.mount.has_ended()
         self._soak.model.killed(self)
+        self._soak.doubt_refused(self)
         tool = ["umount", "-l"] if os.geteuid() == 0 else ["fusermount3", "-uz"]
         run(*tool, self.point)
         self.start()
-
-    @contextlib.contextmanager
-    def quiet(self):
-        """Yields a function: the process was not killed."""
-        deaths = self._soak.model.deaths(self)
-        yield lambda: deaths == self._soak.model.deaths(self)
 
     def last_errors(self):
         with contextlib.suppress(OSError):
@@ -129,11 +125,20 @@ class Soak:
                 self._first_wrong.set()
         print(f"WRONG  {what}", flush=True)
 
-    def note_refused(self, mount, name, is_surely):
+    def note_refused(self, mount, name, is_surely, deaths):
+        """A text was closed that is no entity. `deaths` of the mount before the program began."""
         with self._lock:
+            is_surely = is_surely and deaths == self.model.deaths(mount)
             self.refused[name] = [mount, time.monotonic(), is_surely]
 
-    def check_texts(self, by, text, mount=None):
+    def doubt_refused(self, mount):
+        """Its process was killed: the kernel had perhaps not yet reported the last closes to it."""
+        with self._lock:
+            for text in self.refused.values():
+                if text[0] is mount and time.monotonic() - text[1] < 20:
+                    text[2] = False
+
+    def check_texts(self, by, text):
         try:
             self.events["texts read"] += sum(1 for _ in values_of(text))
         except Broken as broken:
@@ -157,10 +162,6 @@ class Soak:
                 self.kill(self.chance.choice(self.mounts))
 
     def kill(self, mount):
-        with self._lock:
-            for text in self.refused.values():
-                if text[0] is mount and time.monotonic() - text[1] < 20:
-                    text[2] = False  # the kernel had perhaps not yet reported the close
         self.events[f"kills of {mount.name}"] += 1
         mount.kill()
 
@@ -168,7 +169,7 @@ class Soak:
 
     def end_programs(self):
         self._is_over.set()
-        until = time.monotonic() + 30
+        until = time.monotonic() + PROGRAMS_SEC
         for program in self.programs:
             program.join(max(0.1, until - time.monotonic()))
             if program.is_alive():
@@ -278,7 +279,7 @@ class Soak:
 
     def watch(self):
         """Ends all that hangs."""
-        time.sleep(self.seconds + 2 * END_SEC)
+        time.sleep(self.seconds + END_SEC)
         self.wrong("hangs: everything is killed")
         self.report()
         self.leave_nothing()
@@ -300,13 +301,14 @@ class Soak:
             self.mounts.append(SoakMount(self, name, *options))
         kinds = [
             programs.Bash, programs.Bash, programs.Sed, programs.Vim, programs.Cp, programs.Cp, programs.Rsync,
-            programs.Tar, programs.Remove, programs.Bulk, programs.Contest, programs.Contest, programs.Client,
-            programs.Read, programs.Read,
+            programs.Tar, programs.Remove, programs.Bulk, programs.Client, programs.Contest, programs.Contest,
+            programs.Contest, programs.Contest, programs.Read, programs.Read,
         ]
         run("mkdir", *[self.mounts[0].point / name for name in [*map("soak{}".format, range(len(kinds))), programs.Contest.TABLE]])
         first = self.chance.randrange(2)
         self.programs = [kind(self, self.mounts[(n + first) % 2], n) for n, kind in enumerate(kinds)]
         threading.Thread(target=self.watch, daemon=True).start()
+        threading.excepthook = lambda it: self.wrong(f"{it.thread.name}: {it.exc_type.__name__}: {it.exc_value}")
         for program in self.programs:
             program.start()
         self.spend_the_day()

@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2034
 # Installs what quickstart and check need on a Debian machine, and builds. It is sourced, not run.
-# The working directory is the repository. Only the directory build/ is written to.
+# The working directory is the repository, of which only the directory build/ is written to.
 
 # The packages that meson.build needs, those for using a mount, those for any part of the check, for mount tests,
 # for engines over several machines, for the Debian package, for arm64, for the container, and for clang's sanitizers.
@@ -51,7 +51,7 @@ install_packages() # PACKAGE...
     done
     [ ${#missing[@]} = 0 ] && return
     echo "Installing ${missing[*]}"
-    # its program is for a test: Debian starts no server where this file is
+    # its program is for a test: Debian starts no server where this file is, until somebody removes it
     [[ " ${missing[*]} " != *" openssh-server "* ]] || as_root install -D -m 644 /dev/null /etc/ssh/sshd_not_to_be_run
     local root_hint="apt-get update && apt-get install ${missing[*]}"
     as_root apt-get update -qq || fail 'apt-get update failed; check the network connection'

@@ -146,29 +146,39 @@ async def read_answer(reader, method):
 
 
 class Service:
-    """Asks the service behind the proxy. A connection serves one request at a time; idle ones are kept for a while."""
+    """The service behind the proxy. A connection serves one request at a time; idle ones are kept for a while. One that was
+    idle may be closed by the service just when it is used: then the request is sent once more, on a new one."""
 
     def __init__(self, host, port):
         self.host, self.port = host, port
         self._idle = []  # [(since, reader, writer)], the youngest last
 
-    async def _connect(self):
+    def _take_idle(self):
         while self._idle:
             since, reader, writer = self._idle.pop()
             if time.monotonic() - since < IDLE_SEC and not reader.at_eof():
                 return reader, writer
             writer.close()
-        return await asyncio.open_connection(self.host, self.port, limit=HEAD_BYTES)
+        return None
 
     async def ask(self, request):
         writer = None
         try:
-            reader, writer = await self._connect()
+            idle = self._take_idle()
+            reader, writer = idle or await asyncio.open_connection(self.host, self.port, limit=HEAD_BYTES)
             writer.write(request.head + request.body)
             answer = await read_answer(reader, request.method)
         except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, Malformed) as error:
             if writer:
                 writer.close()
+            is_unanswered = isinstance(error, ConnectionError) or (
+                isinstance(error, asyncio.IncompleteReadError) and not error.partial
+            )
+            if idle and is_unanswered:
+                for _, _, other in self._idle:
+                    other.close()
+                self._idle.clear()
+                return await self.ask(request)
             raise Lost(f"{self.host}:{self.port}: {error or 'the connection was closed'}") from error
         if answer.is_last or request.is_last or not answer.is_delimited:
             writer.close()

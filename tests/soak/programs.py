@@ -269,7 +269,7 @@ class Contest(Program):
         script = self.chance.choice(
             [
                 """printf '%s\\n' "$2" > "$1" """,
-                """printf '%s\\n' "$2" > "${1%/*}/.new"; mv "${1%/*}/.new" "$1" """,
+                """printf '%s\\n' "$2" > "${1%/*}/.$3"; mv "${1%/*}/.$3" "$1" """,
                 """printf '%s\\n' "$2" >> "$1" """,
                 """sed -i 's/"Turn": [0-9]*/"Turn": 1/' "$1" """,
                 """rm "$1" """,
@@ -277,7 +277,7 @@ class Contest(Program):
         )
         deaths = self.soak.model.deaths(self.mount)
         self.made += 1
-        code, said = self.call("bash", "-c", f'set -e; mkdir -p "${{1%/*}}"; {script}', "bash", path, text)
+        code, said = self.call("bash", "-c", f'set -e; mkdir -p "${{1%/*}}"; {script}', "bash", path, text, self.name)
         self.excuse(f"{script} {path}", code, said, deaths, self.OUTRUN)
 
 

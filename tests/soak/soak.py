@@ -273,8 +273,11 @@ class Soak:
         for program in self.programs:
             program.kill()
         Mount.kill_all()
-        for mount in self.mounts:
-            mount.mount._detach()
+        tool = ["umount", "-l"] if os.geteuid() == 0 else ["fusermount3", "-uz"]
+        for line in reversed(pathlib.Path("/proc/self/mounts").read_text().splitlines()):
+            point = line.split(" ")[1]
+            if point.startswith(f"{self.directory}/"):
+                run(*tool, point, check=False)
         self.service.stop()
 
     def watch(self):

@@ -42,7 +42,7 @@ int key_growth_add(struct key_growth *growth, struct bytes key); /* 0 or -ENOMEM
 #define KEY_GROWTH_MIN_NUMBERS 1000
 struct key_growth_finding {
     enum key_growth_kind kind;
-    uint64_t members; /* at least so many keys are of this kind; at least 4/5 of all keys */
+    uint64_t members; /* a lower bound of the keys of this kind; at least 4/5 of all keys */
     /* The first and the last of these keys: of a counter by number, else in key order. Views. */
     struct bytes first, last;
 };

@@ -3,7 +3,7 @@
 #include "client/base/lane.h"
 #include "client/base/locked.h"
 
-#define PART       10 /* more than one of so many requests */
+#define PART       10 /* throttling: more than one request in PART is refused */
 #define TABLE_SIZE 64
 
 struct window {                     /* of a lane; all 0 before the first request */

@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 """How much of an account's limits k exports reach, each of a part, and how often they are refused.
 
-A stand-in for the service answers at most so many entities a second of the account and of a partition, and 503 ServerBusy
-beyond. Two tables: of small partitions, and of eight large ones. A wrong number of entities fails the run, a rate does not."""
+A stand-in for the service limits the entities a second of the account and of each partition. Beyond a limit it answers
+503 ServerBusy. Two tables: of small partitions, and of eight large ones. A wrong number of entities fails the run, a rate
+does not."""
 import argparse
 import asyncio
 import bisect

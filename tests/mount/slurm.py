@@ -15,8 +15,8 @@ MORE_THAN_LOOPBACK = "192.0.2.1"  # without such an address Slurm's look-up of n
 NODE = "NodeName={0} NodeHostname={host} NodeAddr=127.0.0.1 Port={1} CPUs=2 State=UNKNOWN"
 FIRST_PORT = 7001
 
-# cred_expire: so many seconds, and not 120, does an element wait that was requeued. SlurmdTimeout: a node that does not
-# answer for so long is down. A node that was slow alone comes back (ReturnToService).
+# cred_expire: the seconds that a requeued element waits, instead of 120. SlurmdTimeout: the seconds without an answer
+# after which a node is down. A node that was slow alone comes back (ReturnToService).
 CONFIGURED = """\
 ClusterName=parts
 SlurmctldHost={host}(127.0.0.1)

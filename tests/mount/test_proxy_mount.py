@@ -10,7 +10,7 @@ from harness import COMMAND_SEC, TABLEFUSE, Azurite, environment, run, wait_unti
 from strict_proxy import RawClient, StrictProxy
 from writing import failures, outcome
 
-# so many that a partition has several pages of any kind
+# a partition of 90 rows has several pages of any kind
 KEYS = [(f"p{i}", f"r{j:03}") for i in range(4) for j in range(90)]
 NAMES = sorted(f"{p}/{r}.json" for p, r in KEYS)
 PAGES = [

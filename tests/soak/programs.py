@@ -161,8 +161,8 @@ class Bash(Program):
         self.soak.note_refused(self.mount, name, code == 0, deaths)
 
 
-class Sed(Program):
-    """`sed -i`: a new file, and a rename."""
+class Editor(Program):
+    """Changes the turn of a text in its file."""
 
     def step(self):
         key = self.key()
@@ -170,21 +170,23 @@ class Sed(Program):
         if value is None:
             return self.write(key)
         turn = self.chance.randrange(1000)
-        self.shell({key: (value[0], turn)}, 'sed -i "s/\\"Turn\\": [0-9]*/\\"Turn\\": $2/" "$1"', self.path(key), turn)
+        self.change({key: (value[0], turn)}, *self.command(turn), self.path(key))
 
 
-class Vim(Program):
-    """An editor with a swap file, a backup and fsync."""
+class Sed(Editor):
+    """A new file, and a rename."""
 
-    def step(self):
-        key = self.key()
-        value = self.known(key)
-        if value is None:
-            return self.write(key)
-        turn = self.chance.randrange(1000)
+    def command(self, turn):
+        return ["sed", "-i", f's/"Turn": [0-9]*/"Turn": {turn}/']
+
+
+class Vim(Editor):
+    """A swap file, a backup and fsync."""
+
+    def command(self, turn):
         edit = f'%s/"Turn": [0-9]*/"Turn": {turn}/'
-        commands = ["-u", "NONE", "-i", "NONE", "-c", "set backup writebackup", "-c", edit, "-c", "wq!"]
-        self.change({key: (value[0], turn)}, "vim.tiny", "-N", "-es", "-V1", *commands, self.path(key))
+        options = ["-N", "-es", "-V1", "-u", "NONE", "-i", "NONE", "-c", "set backup writebackup"]
+        return ["vim.tiny", *options, "-c", edit, "-c", "wq!"]
 
 
 class Cp(Program):

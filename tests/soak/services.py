@@ -5,7 +5,7 @@ import time
 from harness import FAULTY, TABLEFUSE, Azurite, LocalAccount, environment, run
 from strict_proxy import StrictProxy
 
-# one in so many requests of each kind; primes, so that they do not fall on the same requests
+# Every 23rd request fails with 503, and so on. The numbers are primes, so that two rules seldom hit the same request.
 RULES = (
     "latency=1,empty=1,short=40,fail=*:/23:503:ServerBusy,fail=*:/61:500:OperationTimedOut,fail=*:/47:0:reset,"
     "lost=write:/19,lost=batch:/13,lost=delete:/17,lost=create_table:/3,lost=delete_table:/3"

@@ -1,7 +1,6 @@
 """`tablefuse diff`: what two tables do not have in common, without a mount."""
 import json
 import os
-import pty
 import random
 import re
 import signal
@@ -17,6 +16,7 @@ from harness import ABANDONED, COMMAND_SEC, CONFIGURATION, EXIT_SEC, FAULTY, MOU
 from harness import Azurite, environment, run, wait_until
 from importing import imported, row
 from servers import Spoiler
+from terminal import at_terminal
 from test_export import export, source, tablefuse
 from test_import_faults import blocks_interrupts
 
@@ -266,8 +266,8 @@ def test_usage(account, copy):
     where = source(account, "dates")
     for arguments, says in (
         ([], "no FROM/TABLE and TO/TABLE"),
-        ([where], "no TO/TABLE behind FROM/TABLE"),
-        ([where, where, "a", "b"], "unexpected operand b behind FROM/TABLE, TO/TABLE and DIRECTORY"),
+        ([where], "no TO/TABLE after FROM/TABLE"),
+        ([where, where, "a", "b"], "unexpected operand b after FROM/TABLE, TO/TABLE and DIRECTORY"),
         (["--delete", where, where], "unknown option --delete"),
         (["-o", "table=dates", account.source, account.source], "option table is not for this command"),
         (["-o", "timeout=x", where, where], "option timeout=x: expected seconds from 1 to 3600, for example 30"),
@@ -313,20 +313,9 @@ def test_an_interrupt(account, copy):
 def test_progress_at_a_terminal(account, copy):
     env = environment(TABLEFUSE_FAULTS="latency=300,short=500")
     words = [FAULTY, "diff", *operands((account, "dates"), (copy, "dates"))]
-    primary, secondary = pty.openpty()
-    try:
-        process = subprocess.Popen(words, env=env, stderr=secondary)
-        os.close(secondary)
-        says = b""
-        try:
-            while chunk := os.read(primary, 4096):
-                says += chunk
-        except OSError:  # the end of a terminal
-            pass
-        assert process.wait(timeout=EXIT_SEC) == 0
-    finally:
-        os.close(primary)
-    *shown, last = says.decode().replace("\r\n", "\n").split("\r")
+    code, says = at_terminal(lambda terminal: subprocess.Popen(words, env=env, stderr=terminal))
+    assert code == 0
+    *shown, last = says.split("\r")
     assert last.startswith("\x1b[Ktablefuse: 5,000 and 5,000 entities read, 0 only in FROM, 0 only in TO, 0 different, ")
     lines = [line.removesuffix("\x1b[K") for line in shown if line]
     assert lines and max(map(len, lines)) < 80

@@ -4,7 +4,6 @@ import fcntl
 import json
 import os
 import pathlib
-import pty
 import random
 import re
 import select
@@ -19,6 +18,7 @@ from expected import entities_of, partition_name, utf16_order
 from harness import ABANDONED, BOTH_SERVICES, COMMAND_SEC, CONFIGURATION, EXIT_SEC, FAULTY, MOUNTING, NOT_FOUND
 from harness import TABLEFUSE, USAGE, LocalAccount, environment, run, wait_until
 from servers import Spoiler
+from terminal import at_terminal
 
 INTERRUPTED = 130
 ROWS, AZURITE_ROWS = 5000, 1500  # more than a page; Azurite takes a batch for each partition
@@ -430,7 +430,7 @@ def test_sources_and_options(account, scratch):
         (["export"], "export: no SOURCE/TABLE to export"),
         (["export", account.source], "export: SOURCE names no table: write SOURCE/TABLE"),
         (["export", where, ""], "export: DIRECTORY is empty: the empty key is spelled #00"),
-        (["export", where, "a", "b"], "export: unexpected operand b behind SOURCE/TABLE and DIRECTORY"),
+        (["export", where, "a", "b"], "export: unexpected operand b after SOURCE/TABLE and DIRECTORY"),
         (["export", "--resume", where], "export: --resume needs --output FILE"),
         (["export", "-o", "timeout=5,ttl=1", where], "export: option ttl is not for this command"),
         (["export", "-o", "timeout=x", where], "export: option timeout=x: expected seconds from 1 to 3600, for example 30"),
@@ -455,20 +455,12 @@ def test_sources_and_options(account, scratch):
 @pytest.mark.tsan
 def test_progress_at_a_terminal(account):
     """One line that is written anew, narrower than 80 columns, and removed for the counts."""
-    primary, secondary = pty.openpty()
-    try:
-        process = start(
-            account, source(account, "dates"), stdout=subprocess.DEVNULL, stderr=secondary, faults="latency=300,short=500"
-        )
-        os.close(secondary)
-        says = b""
-        with contextlib.suppress(OSError):  # the end of a terminal
-            while chunk := os.read(primary, 4096):
-                says += chunk
-        assert process.wait(timeout=EXIT_SEC) == 0
-    finally:
-        os.close(primary)
-    *shown, last = says.decode().replace("\r\n", "\n").split("\r")
+    where, slow = source(account, "dates"), "latency=300,short=500"
+    code, says = at_terminal(
+        lambda terminal: start(account, where, stdout=subprocess.DEVNULL, stderr=terminal, faults=slow)
+    )
+    assert code == 0
+    *shown, last = says.split("\r")
     assert re.fullmatch(r"\x1b\[Ktablefuse: 5,000 entities, [\d.]+ MB, \d+ requests, [\d.]+ s\n", last)
     lines = [line.removesuffix("\x1b[K") for line in shown if line]
     assert lines and all(re.fullmatch(r"[\d,]+ rows, [\d,]+/s, [\d.]+ .?B, 0:\d\d  20\S+", line) for line in lines)

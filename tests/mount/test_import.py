@@ -1,7 +1,6 @@
 """`tablefuse import`: objects on standard input become entities, without a mount."""
 import json
 import os
-import pty
 import random
 import re
 import subprocess
@@ -10,9 +9,10 @@ import pytest
 
 import samples
 from expected import entities_of, utf16_order
-from harness import ABANDONED, BOTH_SERVICES, COMMAND_SEC, EXIT_SEC, MOUNTING, NETWORK, NOT_FOUND, TABLEFUSE, USAGE
+from harness import ABANDONED, BOTH_SERVICES, COMMAND_SEC, MOUNTING, NETWORK, NOT_FOUND, TABLEFUSE, USAGE
 from harness import environment, run
 from importing import command, imported, lines_of, row, rows_of
+from terminal import at_terminal
 from test_export import export, refused, source, tablefuse, untyped
 
 BY_INPUT = "standard input is read -- `tablefuse import SOURCE/TABLE < FILE`"
@@ -141,7 +141,7 @@ def test_a_partition_counts_for_all(service, account):
 @pytest.mark.asan
 @pytest.mark.tsan
 def test_forms_of_input(account):
-    """One object on each line or over several, in arrays, behind a byte order mark, with CRLF."""
+    """One object on each line or over several, in arrays, after a byte order mark, with CRLF."""
     rows = [row("p", str(n), A=n) for n in range(5)]
     indented = "".join(json.dumps(each, indent=2) + "\n" for each in rows)
     forms = [
@@ -367,7 +367,7 @@ def test_sources_and_options(account, scratch, tmp_path):
         (["import"], "import: no SOURCE/TABLE to import"),
         (["import", "--mode=upsert", where], "import: --mode=upsert: expected replace, merge, insert or delete"),
         (["import", "--any-version", where], "import: --any-version needs --mode=delete"),
-        (["import", where, "a", "b"], "import: unexpected operand b behind SOURCE/TABLE and PARTITION"),
+        (["import", where, "a", "b"], "import: unexpected operand b after SOURCE/TABLE and PARTITION"),
         (["import", "--refused=", where], "import: --refused needs the name of a file"),
         (["import", account.source], "import: SOURCE names no table: write SOURCE/TABLE"),
         *(
@@ -395,21 +395,9 @@ def test_sources_and_options(account, scratch, tmp_path):
         assert done.stderr.startswith(f"tablefuse: local:{tmp_path}/{name}: {says}")
 
 
-def at_terminal(file, words, env, where):
-    primary, secondary = pty.openpty()
-    try:
-        with open(file, "rb") as given:
-            process = subprocess.Popen([*words, where], env=env, stdin=given, stderr=secondary)
-        os.close(secondary)
-        says = b""
-        try:
-            while chunk := os.read(primary, 4096):
-                says += chunk
-        except OSError:  # the end of a terminal
-            pass
-        return process.wait(timeout=EXIT_SEC), says.decode().replace("\r\n", "\n")
-    finally:
-        os.close(primary)
+def import_at_terminal(file, words, env, where):
+    with open(file, "rb") as given:
+        return at_terminal(lambda terminal: subprocess.Popen([*words, where], env=env, stdin=given, stderr=terminal))
 
 
 @pytest.mark.asan
@@ -418,7 +406,7 @@ def test_messages_at_a_terminal(account, tmp_path):
     """Each takes the place of the line that shows the progress."""
     file = tmp_path / "rows"
     file.write_text("17\n" + lines_of(row(str(n), "r") for n in range(100)))
-    code, says = at_terminal(file, *command(account, "dates", "-o", "timeout=2", faults="fail=batch:*:0:,fail=write:*:0:"))
+    code, says = import_at_terminal(file, *command(account, "dates", "-o", "timeout=2", faults="fail=batch:*:0:,fail=write:*:0:"))
     assert code != 0 and "\r1 rows, " in says
     seen = [line.split("\r\x1b[K")[-1] for line in says.split("\n")[:-1]]
     forms = [
@@ -434,7 +422,7 @@ def test_progress_at_a_terminal(account, tmp_path):
     """One line that is written anew, narrower than 80 columns, with the share and the time left."""
     file = tmp_path / "rows"
     file.write_text(lines_of(row(str(n), "r", A="x" * 1000) for n in range(5000)))
-    code, says = at_terminal(file, *command(account, "shown", "--create", faults="latency=20"))
+    code, says = import_at_terminal(file, *command(account, "shown", "--create", faults="latency=20"))
     *shown, last = says.split("\r")
     assert code == 0
     assert last.startswith("\x1b[Ktablefuse: 5,000 objects read, 5,000 stored, 0 refused, ")

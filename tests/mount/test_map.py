@@ -1,15 +1,10 @@
 """`tablefuse map`: what is in a table, as a tree with bars, as JSON and as a picture."""
-import contextlib
-import fcntl
 import json
 import os
-import pty
 import random
 import re
 import signal
-import struct
 import subprocess
-import termios
 import xml.etree.ElementTree
 
 import pytest
@@ -18,6 +13,7 @@ import samples
 from expected import partition_name, utf16_order
 from harness import BOTH_SERVICES, COMMAND_SEC, CONFIGURATION, FAULTY, MOUNTING, NOT_FOUND, TABLEFUSE, USAGE, environment, run, wait_until
 from servers import Handler, Server
+from terminal import at_terminal
 
 INTERRUPTED = 130
 SVG = "{http://www.w3.org/2000/svg}"
@@ -136,20 +132,13 @@ def long_names(make_table):
     return "longnames"
 
 
-def at_terminal(service, table, columns):
-    """What `map` draws at a terminal that is so wide. 0: it does not tell."""
-    ours, its = pty.openpty()
-    fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+def drawn_at_terminal(service, table, columns):
+    """What `map` draws at a terminal of this width. 0: the terminal does not know it."""
     command = [TABLEFUSE, "map", "--quiet", source(service, table)]
-    with subprocess.Popen(command, env=environment(**service.credentials), stdout=its) as process:
-        os.close(its)
-        text = b""
-        with contextlib.suppress(OSError):  # EIO: the process has closed its side
-            while read := os.read(ours, 65536):
-                text += read
-    os.close(ours)
-    assert process.returncode == 0
-    return text.decode().replace("\r\n", "\n")
+    env = environment(**service.credentials)
+    code, text = at_terminal(lambda terminal: subprocess.Popen(command, env=env, stdout=terminal), columns)
+    assert code == 0
+    return text
 
 
 @LOCAL
@@ -163,7 +152,7 @@ def test_names_in_a_pipe_are_whole(service, long_names):
 @LOCAL
 @pytest.mark.parametrize("columns, widest", [(0, 79), (80, 79), (90, 89), (200, 107)])
 def test_names_at_a_terminal_have_its_width(service, long_names, columns, widest):
-    text = at_terminal(service, long_names, columns)
+    text = drawn_at_terminal(service, long_names, columns)
     assert max(map(len, text.splitlines())) == widest
     assert (text == drawn(service, long_names)) == ("…" not in text) == (columns == 200)
 
@@ -370,7 +359,7 @@ def test_awkward_keys(service, make_table):
     make_table("awkward", [(key, "r") for key in samples.KEYS])
     found = json.loads(drawn(service, "awkward", "--json"))
     assert {part["partition"] for part in found["parts"] if "partition" in part} == set(samples.KEYS)
-    lines = at_terminal(service, "awkward", 80).splitlines()
+    lines = drawn_at_terminal(service, "awkward", 80).splitlines()
     assert all(len(line) <= 80 for line in lines)
 
 

@@ -44,6 +44,21 @@ static void many_that_miss_the_same_ask_once(void **state)
     fetching_tear_down(&fetching);
 }
 
+/* The first asker waits for the gate, and the second has just started: it joins the first one's
+ * flight, or sends a request of its own. */
+static void assert_second(struct fetching *fetching, struct asker askers[2], bool is_joined)
+{
+    if (is_joined)
+        wait_for_joined(fetching, 1);
+    else
+        wait_for_requests(fetching, 2);
+    gate_store_let(fetching->store, GATE_OPEN);
+    assert_int_equal(asker_end(&askers[0]), 0);
+    assert_int_equal(asker_end(&askers[1]), 0);
+    assert_int_equal(askers[1].is_own, !is_joined);
+    assert_int_equal(fetching->memory->asked, is_joined ? 1 : 2);
+}
+
 static void only_what_serves_is_joined(void **state)
 {
     (void)state;
@@ -80,15 +95,7 @@ static void only_what_serves_is_joined(void **state)
                               .top = cases[i].top,
                               .keys_only = cases[i].keys_only};
         asker_start(&askers[1], &fetching, fetch, stamp_since(fetching.now_ms - cases[i].older_ms));
-        if (cases[i].is_joined)
-            wait_for_joined(&fetching, 1);
-        else
-            wait_for_requests(&fetching, 2);
-        gate_store_let(fetching.store, GATE_OPEN);
-        assert_int_equal(asker_end(&askers[0]), 0);
-        assert_int_equal(asker_end(&askers[1]), 0);
-        assert_int_equal(askers[1].is_own, !cases[i].is_joined);
-        assert_int_equal(fetching.memory->asked, cases[i].is_joined ? 1 : 2);
+        assert_second(&fetching, askers, cases[i].is_joined);
         fetching_tear_down(&fetching);
     }
 }
@@ -127,15 +134,7 @@ static void a_flight_from_before_is_joined_by_its_process_and_by_read_ahead(void
         wait_for_requests(&fetching, 1);
         asker_start_of(&askers[1], &fetching, second, fetching_since_ttl(&fetching),
                        cases[i].process);
-        if (cases[i].is_joined)
-            wait_for_joined(&fetching, 1);
-        else
-            wait_for_requests(&fetching, 2);
-        gate_store_let(fetching.store, GATE_OPEN);
-        assert_int_equal(asker_end(&askers[0]), 0);
-        assert_int_equal(asker_end(&askers[1]), 0);
-        assert_int_equal(askers[1].is_own, !cases[i].is_joined);
-        assert_int_equal(fetching.memory->asked, cases[i].is_joined ? 1 : 2);
+        assert_second(&fetching, askers, cases[i].is_joined);
         fetching_tear_down(&fetching);
     }
 }

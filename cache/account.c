@@ -96,7 +96,7 @@ void account_destroy(struct account *account)
     free(account);
 }
 
-/* The range [position, the least position behind it), its end in *end. */
+/* The range [position, the least position after it), its end in *end. */
 static int point_range(struct bytes position, struct buffer *end, struct range *ret)
 {
     buffer_init(end, POSITION_MAX_BYTES);
@@ -105,9 +105,9 @@ static int point_range(struct bytes position, struct buffer *end, struct range *
     return r;
 }
 
-/* Sets how long the kernel may keep the answer, a "no" as well. r: of overlay_next. The age of a
- * failure that is an answer (no such table) is not known: it may be of another caller's flight. A
- * mask may end at any moment. */
+/* Sets how long the kernel may keep the answer, also that a name is absent. `r` is the result of
+ * overlay_next. A failure that answers the question (the table does not exist) may come from
+ * another caller's request, so its age is not known. A mask may end at any moment. */
 static void set_valid(const struct account *account, struct caller *caller, int r,
                       const struct seen *seen)
 {
@@ -159,7 +159,7 @@ int account_find(struct account *account, struct caller *caller, struct address 
     return 0;
 }
 
-/* As of overlay_find. */
+/* As overlay_find. */
 static int look(struct account *account, struct address address, int64_t not_before_ms,
                 bool keys_suffice, struct seen *ret)
 {
@@ -204,8 +204,8 @@ static struct question ask_first(const struct account *account, const struct cal
                              .keys_suffice = true};
 }
 
-/* The first row of a directory, as a sign that it is there. What a listing with a filter has shown
- * is a sign, too, although nothing is known of the rows before it. */
+/* Finds the first row of a directory, which shows that the directory exists. A filtered listing
+ * that has shown something shows it as well, although nothing is known of the rows before that. */
 static int find_first(struct account *account, struct caller *caller,
                       const struct directory *directory, const char *absent)
 {
@@ -240,7 +240,8 @@ int account_recall_rows(struct account *account, const struct caller *caller,
     return r;
 }
 
-/* The kernel keeps no "no": account_find_table_now may find the table before that ends. */
+/* The kernel does not keep the absence of a table: account_find_table_now may find the table before
+ * that answer would expire. */
 static int find_table(struct account *account, struct caller *caller, const char *table)
 {
     _cleanup_(buffer_finish) struct buffer end = {0};
@@ -278,7 +279,7 @@ int account_find_rows(struct account *account, struct caller *caller,
                       const struct directory *directory)
 {
     switch (directory->kind) {
-    case DIRECTORY_TABLES: /* an account is always there */
+    case DIRECTORY_TABLES: /* an account always exists */
         return 0;
     case DIRECTORY_AUTO:
     case DIRECTORY_FLAT:

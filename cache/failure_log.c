@@ -115,7 +115,7 @@ static bool is_equal(const struct failure_record *a, const struct failure_record
            is_same(a->failure.message, b->failure.message);
 }
 
-/* The service's message differs each time, so its code counts. */
+/* The service's message differs each time, so only the code is compared. */
 static bool is_alike(const struct failure_record *a, const struct failure_record *b)
 {
     const struct failure *x = &a->failure, *y = &b->failure;
@@ -175,8 +175,8 @@ static bool count_equal_locked(struct failure_log *log, const struct failure_rec
     return false;
 }
 
-/* Counts the failure of one of many, if enough are kept that are like it, and it is soon after the
- * last of them. */
+/* Counts the failure in the last record like it, if enough such records are kept and that one is
+ * recent. */
 static bool count_alike_locked(struct failure_log *log, const struct failure_record *record)
 {
     struct slot *last = NULL;

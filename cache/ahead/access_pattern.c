@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/ahead/access_pattern.h"
 
-#define PROBE_ROWS   3   /* behind the row that is needed */
+#define PROBE_ROWS   3   /* after the row that is needed */
 #define PROBE_SPARSE 127 /* where misses are in key order */
 #define BACKOFF_MAX  64  /* misses from one probe to the next */
 #define RECENT_MS    3000

@@ -69,7 +69,7 @@ struct access_pattern { /* embedded, or on the stack, zeroed; private */
     } absent[ACCESS_PATTERN_ABSENT]; /* the latest first; at_ms 0: none */
 };
 
-/* A lookup of the position misses the cache. Returns how many rows to fetch behind those that it
+/* A lookup of the position misses the cache. Returns how many rows to fetch after those that it
  * needs, at most about max_bytes; 0: none. */
 size_t access_pattern_ahead(struct access_pattern *pattern, struct bytes position, size_t max_bytes,
                             int64_t now_ms);

@@ -218,7 +218,7 @@ int by_name_fetch_entity(struct by_name *by_name, struct caller *caller,
         return was_absent(by_name, question) ? fetch_gap(by_name, caller, question, ret_page) : 0;
     size_t most_again = MAX(MIN(rows, (size_t)TABLE_STORE_PAGE_ROWS) / AGAIN_PART, 1);
     if (!follows_begin(by_name, question, range.lo, most_again, &before)) {
-        r = position_append_behind(&end, key); /* the row, and those behind it in its partition */
+        r = position_append_behind(&end, key); /* the row, and those after it in its partition */
         range = (struct range){question->range.lo, buffer_bytes(&end)};
     }
     if (r < 0)

@@ -6,8 +6,8 @@ struct count { /* of a level's first rows */
     struct fetcher *fetcher;
     struct caller *caller;
     const struct question *question;
-    struct question rest; /* behind what was counted */
-    struct buffer from;   /* its begin */
+    struct question rest; /* after what was counted */
+    struct buffer from;   /* its start */
     struct partition_tally tally;
     struct page *page; /* of the level's begin, if it was fetched; held, so that it stays known */
 };

@@ -35,7 +35,7 @@ static int read_traversed(const struct rows_first *rows_first, struct caller *ca
     return MIN(r, 0);
 }
 
-/* Is nothing known at the begin of the range? If something is, it is likely that names were read
+/* Is nothing known at the start of the range? If something is, it is likely that names were read
  * there. */
 static bool is_new(const struct rows_first *rows_first, const struct question *question)
 {
@@ -89,7 +89,7 @@ static size_t pages_to_read(const struct dense *dense)
     return rows * dense->pages / tally->rows + 1;
 }
 
-/* 1: there may be rows behind those that were seen; 0: not; or -errno. */
+/* 1: there may be rows after those that were seen; 0: not; or -errno. */
 static int read_pages(const struct rows_first *rows_first, struct caller *caller,
                       struct prefetcher *prefetcher, struct dense *dense)
 {

@@ -21,7 +21,7 @@ struct rows_first {
  * - For a process that traverses (`whole` is not NULL): it visits these rows next. So as many as
  *   fit beside the held pages that it has not visited yet, and about 16 MiB at most: more would
  *   become too old before they are visited.
- * - For another process, only if nothing is known at the begin of the range. Reading stops when
+ * - For another process, only if nothing is known at the start of the range. Reading stops when
  *   more than `fanout` partitions were counted, or one with a whole page of rows, or several pages
  *   more than partitions: from there on, a query for each name costs no more. It also stops at
  *   three quarters of the cache; and at 24,000 rows if more than 64,000 are expected, since keys

@@ -2,7 +2,7 @@
 #include "cache/bulk/comparison.h"
 #include "cache/account.h"
 
-#define TWIN_PAGES 2 /* of each side; a service gives no two tables one ETag for long */
+#define TWIN_PAGES 2 /* of each side: if all their ETags are equal, both sides are one table */
 
 struct comparison {
     struct compare compare;
@@ -58,7 +58,7 @@ uint64_t comparison_read(const struct comparison *comparison, enum compare_side 
     return comparison->sides[side].rows;
 }
 
-/* Ends the look at the ETags. */
+/* Ends the comparison of ETags. -ENOTUNIQ: both sides are one table. */
 static int judge_twins(struct comparison *comparison)
 {
     bool is_one = comparison->may_be_one && comparison->equal_keys > 0 &&

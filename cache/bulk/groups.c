@@ -5,7 +5,7 @@
 #include <bsd/sys/tree.h>
 #include <sys/queue.h>
 
-#define MALLOC_BYTES 16 /* which an allocation takes beside its size */
+#define MALLOC_BYTES 16 /* overhead of an allocation */
 
 struct row {
     struct grouped grouped; /* first */
@@ -32,7 +32,7 @@ struct partition {
     char data[];
 };
 
-/* A hash would need a secret, for the keys are anybody's. */
+/* Not a hash: keys are hostile input, so a hash would need a secret. */
 static int compare_keys(const struct partition *a, const struct partition *b)
 {
     return bytes_compare(a->key, b->key);
@@ -209,7 +209,7 @@ static struct row *find_row(const struct group *group, const struct row *like)
     return row;
 }
 
-/* Does it leave nothing of what the earlier one makes, whatever is there? */
+/* Does the row replace all that the earlier one makes, whatever is stored? */
 static bool takes_place(const struct row *row, const struct row *earlier)
 {
     return row->grouped.write.kind == WRITE_UPSERT_REPLACE &&

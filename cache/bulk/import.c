@@ -80,7 +80,7 @@ static void note_wait(struct call_observer *observer, const struct failure *reas
         import->throttled_ms = clock_now_ms(import->account->read.clock);
 }
 
-/* The batch takes one place in the window, also for the requests that repair it. */
+/* The batch holds one place in the window, also during the requests that repair it. */
 static void commit(struct import *import, struct job *job)
 {
     struct watch watch = {.observer.waits = note_wait, .import = import};
@@ -194,7 +194,7 @@ void import_destroy(struct import *import)
     free(import);
 }
 
-/* Would every other row be refused, too? */
+/* Would the service refuse every other row, too? */
 static bool is_of_table(const struct failure *failure)
 {
     static const int errors[] = {-EACCES, -EPERM, -EROFS, -ENOSPC, -EDQUOT, -EIO};
@@ -210,7 +210,7 @@ static void fail(struct import *import, const struct failure *failure)
         import->failure = *failure;
 }
 
-/* Counts what has become of the batch. */
+/* Counts the results of the batch. */
 static void settle(struct import *import, struct job *job)
 {
     for (size_t i = 0; i < job->batch.n; i++) {
@@ -255,7 +255,7 @@ static bool take_answers(struct import *import, int64_t max_wait_ms)
     return has_come;
 }
 
-/* Is there a thread for one batch more, or at least one that will have time for it? */
+/* Is a thread free for one more batch, or can one be created? */
 static bool has_thread(struct import *import)
 {
     pthread_t *next = &import->threads[import->threads_made];
@@ -285,7 +285,7 @@ static void fill(struct job *job, const char *table)
     batch->again = (struct failure){0};
     for (size_t i = 0; i < batch->n; i++) {
         batch->writes[i] = job->grouped.changes[i]->write;
-        /* what is there already counts as made */
+        /* a row that is stored already counts as written */
         batch->changes[i] = (struct batched){.is_doubtful = true};
     }
 }

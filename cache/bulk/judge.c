@@ -39,7 +39,7 @@ void judge_destroy(struct judge *judge)
     free(judge);
 }
 
-/* Of the whole object. */
+/* The refusal of a whole object. */
 static int refuse(const char *reason, struct entity_input_refusal *ret)
 {
     *ret = (struct entity_input_refusal){
@@ -112,8 +112,8 @@ static int choose(const struct judge *judge, struct write *ret,
         return refuse("no whole entity (odata.select), which only merge and delete take",
                       ret_refusal);
     bool is_part = names->is_select && mode == IMPORT_MERGE;
-    if (is_part) /* an entity that is gone meanwhile must not come back with these properties alone
-                  */
+    /* an entity that another client has deleted must not come back with only these properties */
+    if (is_part)
         ret->kind = WRITE_MERGE;
     if (names->has_etag)
         ret->if_match = buffer_bytes(&names->etag);

@@ -3,9 +3,9 @@
 #include "cache/core.h"
 
 #define WAIT_MS       50
-#define ROUNDS        5                 /* of reading again what was changed meanwhile */
+#define ROUNDS        5                 /* of reading changed rows again */
 #define AGAIN_BYTES   ((size_t)1 << 20) /* some 20,000 rows, read one after the other */
-#define CHECK_ROWS    1000              /* that FROM is asked for at once: as a page of its keys */
+#define CHECK_ROWS    1000              /* of FROM in one request: the rows of a page */
 #define CHECK_BYTES   ((size_t)8 << 20)
 #define ROW_MAX_BYTES (2 * POSITION_MAX_BYTES)
 
@@ -14,7 +14,8 @@ struct sync {
     struct sync_options options;
     struct judge *judge;
     struct import *import;
-    struct buffer again; /* positions of rows that were changed meanwhile, a size before each */
+    /* positions of rows that changed meanwhile, each with its size before it */
+    struct buffer again;
     bool is_last_round;
     uint64_t conflicts, refused;
     enum compare_side failed;
@@ -63,8 +64,8 @@ static int keep_for_again(struct sync *sync, struct bytes position)
     return r;
 }
 
-/* Of the import. A row that another client has changed is read again; a delete of such a row is
- * not: what it deleted would be no version that was compared. */
+/* The import refused a row. A write whose row another client has changed is read again. A delete of
+ * such a row is not: it would delete a version that was not compared. */
 static void note_refused(void *context, const struct grouped *change, const struct failure *failure)
 {
     struct sync *sync = context;
@@ -129,7 +130,7 @@ static bool is_given_up(const struct sync *sync)
     return sync->options.events.waits(sync->options.events.context);
 }
 
-/* 0 or the error of the import. */
+/* Returns 0 or the error of the import. */
 static int check_import(struct sync *sync)
 {
     const struct failure *failure = import_failure(sync->import);
@@ -165,7 +166,7 @@ void sync_wait(struct sync *sync)
         (void)is_given_up(sync);
 }
 
-/* Makes a write of FROM's text. 1; 0: it is refused, and told; -ENOMEM. */
+/* Makes a write of FROM's text. 1; 0: the text is refused, which is reported; -ENOMEM. */
 static int make_write(struct sync *sync, const struct pair *pair, struct write *ret)
 {
     const struct pair_row *from = &pair->sides[COMPARE_FROM], *to = &pair->sides[COMPARE_TO];
@@ -210,7 +211,7 @@ int sync_take(struct sync *sync, const struct pair *pair)
 
 /* What was changed meanwhile */
 
-/* The row as it is now. No page: there is none. */
+/* Reads the row as it is now. *ret NULL: it does not exist. */
 static int read_now(struct sync *sync, enum compare_side side, struct bytes position,
                     struct run *ret)
 {
@@ -326,7 +327,7 @@ static void mark(struct check *check, const struct run *rows)
     }
 }
 
-/* Asks FROM for all keys from the first to the last one. */
+/* Queries FROM for all keys from the first to the last one. */
 static int ask(struct sync *sync, struct check *check)
 {
     const struct compared_table *from = &sync->tables[COMPARE_FROM];
@@ -375,7 +376,7 @@ int sync_delete(struct sync *sync)
         r = ask(sync, check);
         if (r == 0)
             r = delete_checked(sync, check);
-        if (r == 0) /* soon after FROM was asked */
+        if (r == 0) /* shortly after the query of FROM */
             r = drain(sync);
     }
     buffer_finish(&check->text);

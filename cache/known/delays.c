@@ -6,8 +6,8 @@
 #include <assert.h>
 #include <pthread.h>
 
-/* A reason holds as long as the longest wait before a repetition (backoff.h; a Retry-After counts
- * besides), and that long again for the answer. */
+/* A reason stays valid for the longest pause before a repetition (backoff.h; a Retry-After is added
+ * to it) and as long again for the answer. */
 #define REASON_MS 16000
 
 struct delay {
@@ -21,7 +21,7 @@ struct delays {
     pthread_mutex_t lock;
     /* guarded by lock */
     struct delay all[DELAYS_TABLES];
-    LIST_HEAD(delayed_list, delayed) waiting; /* of few: there are no more requests in flight */
+    LIST_HEAD(delayed_list, delayed) waiting; /* a short list: at most the requests in flight */
 };
 
 int delays_create(const struct clock *clock, struct delays **ret)

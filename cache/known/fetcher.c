@@ -19,7 +19,7 @@ struct fetcher {
     /* guarded by lock */
     LIST_HEAD(flights, flight) flights; /* FLYING */
     struct fetcher_stats stats;
-    uint64_t left_out; /* the hash of the tables that were told of last; 0: none */
+    uint64_t left_out; /* hash of the tables that were left out of the last list; 0: none */
 };
 
 enum state { FLYING, LANDED, GIVEN_UP }; /* see fetcher.h */
@@ -118,7 +118,7 @@ static void stop_observing(struct flight *flight)
     delays_leave(flight->fetcher->delays, &flight->delayed);
 }
 
-/* An answer arrived. If it is progress, the patience of all callers begins anew. */
+/* An answer arrived. If it is progress, the time that each caller waits starts again. */
 static void note_arrival(struct flight *flight, bool is_progress)
 {
     struct fetcher *fetcher = flight->fetcher;
@@ -151,7 +151,7 @@ static int ask_row(struct flight *flight, struct page **ret)
     return r;
 }
 
-/* A page that is too large is asked for with fewer rows. */
+/* If a page is too large, queries it again with fewer rows. */
 static int ask_page(struct flight *flight, struct query *query, struct answer *ret)
 {
     struct table_store *store = flight->fetcher->source.store;
@@ -204,8 +204,7 @@ static int list_tables(struct flight *flight, const char *only, struct table_nam
     return r;
 }
 
-/* Removes the tables that no path can have, and tells of them when they are not those of the list
- * before. */
+/* Removes the tables that no path can name. Logs them if the list before had others. */
 static void leave_out(struct flight *flight, struct buffer *names)
 {
     struct fetcher *fetcher = flight->fetcher;
@@ -310,7 +309,7 @@ static void forget_table(struct flight *flight)
     note_table(flight, false, stamp);
 }
 
-/* Does the failure concern the leader alone? It was interrupted, or its deadline has passed. */
+/* Does the failure concern only the leader? It was interrupted, or its deadline has passed. */
 static bool is_leaders_own(int r, const struct failure *failure)
 {
     return r == -EINTR || r == -ETIMEDOUT || (r < 0 && failure->is_retryable);
@@ -388,8 +387,9 @@ static int join(struct flight *flight, struct caller *caller, struct page **ret_
     return flight->result;
 }
 
-/* Will the flight bring the fetch's first position? It begins there; or it reads on over it, and is
- * another thread's of the same process, or both read ahead by name: these go on in key order. */
+/* Will the flight read the fetch's first position? It starts there. Or it continues over it, and
+ * belongs to another thread of the same process, or both read ahead by name: these continue in key
+ * order. */
 static bool comes_by(const struct flight *flight, const struct caller *caller,
                      const struct fetch *fetch)
 {

@@ -3,7 +3,7 @@
 #include "client/base/locked.h"
 
 #define DIRECTORIES       8
-#define NAMES             8 /* that a shell in a loop may wait for */
+#define NAMES             8 /* that a process may poll */
 #define REACHED_MAX_BYTES ((size_t)16 << 10)
 
 /* A directory that the process listed, or (`where` is not set) none. A traversal goes through it in
@@ -252,13 +252,13 @@ static bool is_recent(int64_t ms, int64_t now_ms)
     return ms > now_ms - FRESHNESS_KEPT_MS;
 }
 
-/* An answer as old as what the listing showed will do. */
+/* Accepts an answer as old as the one that the listing showed. */
 static void serve(const struct listed *listed, int64_t now_ms, int64_t *oldest_ms)
 {
     *oldest_ms = MIN(*oldest_ms, MAX(listed->began.requested_ms, now_ms - FRESHNESS_KEPT_MS));
 }
 
-/* Unless a listing decides, ttl 0 wants what is asked from now on. */
+/* Without a listing that decides, ttl 0 accepts only what is requested from now on. */
 static struct stamp wanted(struct freshness *freshness, int64_t now_ms, int64_t oldest_ms,
                            bool is_served)
 {
@@ -306,8 +306,8 @@ struct stamp freshness_of_listing(const struct freshness *freshness, struct stam
     return began;
 }
 
-/* A listing of more than the range, in which the process has read lately. What a filter leaves out
- * is not visited next. */
+/* Is it a listing of more than the range, in which the process has read lately? Entries that a
+ * filter leaves out are not visited next. */
 static bool is_traversed(const struct listed *listed, const char *table, struct range range,
                          int64_t now_ms)
 {
@@ -365,9 +365,9 @@ static uint64_t hash_name(const char *table, struct bytes position)
     return bytes_hash(hash, position) | 1;
 }
 
-/* Notes the question. True for one of a few names that the process asks for again and again. A
- * directory on the path to the last name is no new question: the kernel asks for it whenever its
- * own answer has expired. */
+/* Notes the lookup. Returns true for one of a few names that the process looks up again and again.
+ * A directory on the path to the last name is not counted: the kernel looks it up whenever its own
+ * answer expires. */
 static bool asks_again(struct record *record, const char *table, struct bytes position,
                        int64_t now_ms)
 {

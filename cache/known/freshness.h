@@ -32,7 +32,7 @@ int freshness_create(int64_t ttl_ms, const struct clock *clock, _Atomic uint64_t
                      struct freshness **ret);
 void freshness_destroy(struct freshness *freshness); /* takes NULL */
 
-/* The process looks up `position`: a row, or the begin of a directory (its range.lo); with table
+/* The process looks up `position`: a row, or the start of a directory (its range.lo); with table
  * NULL a table's name. Returns the limit of age: the oldest time of request of an answer that may
  * be used. It is now - ttl; with ttl 0 only answers that are requested from now on may be used.
  *

@@ -25,7 +25,7 @@ void held_pages_init(struct held_pages *held);
 void held_pages_finish(struct held_pages *held); /* it may be used again */
 /* Takes a reference. NULL: no memory; then the page may be evicted. */
 struct held_page *held_page_create(struct page *page);
-/* Takes ownership of `page`, which lies behind all in the list. */
+/* Takes ownership of `page`, which lies after all in the list. */
 void held_pages_add(struct held_pages *held, struct held_page *page);
 /* Moves the pages that end at or before the position to ret_passed. */
 void held_pages_pass(struct held_pages *held, struct bytes position, struct held_pages *ret_passed);

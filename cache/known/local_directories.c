@@ -173,7 +173,7 @@ void local_directories_remove(struct local_directories *local, const struct dire
         remove_locked(local, entry);
 }
 
-/* The greatest of the table that is not behind `lo`. */
+/* The greatest of the table that is not after `lo`. */
 static struct entry *last_until_locked(struct local_directories *local, const char *table,
                                        struct bytes lo)
 {
@@ -195,8 +195,9 @@ static size_t common_size(struct bytes a, struct bytes b)
     return n;
 }
 
-/* A directory holds the position if its range.lo begins it. Such are sought from behind, the
- * longest first. One that does not hold it shows how long the next one can be. */
+/* A directory holds the position if its range.lo is a prefix of it. The search starts with the
+ * longest candidate. One that does not hold the position shows how long the next candidate can be.
+ * */
 void local_directories_filled(struct local_directories *local, struct address address)
 {
     struct bytes rest = address.position;

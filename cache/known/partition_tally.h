@@ -12,7 +12,7 @@ struct partition_tally { /* embedded, or on the stack */
 
 void partition_tally_init(struct partition_tally *tally);
 void partition_tally_finish(struct partition_tally *tally);
-/* Adds the first `limit` rows of the run, which lies behind all rows so far. 0 or -ENOMEM. */
+/* Adds the first `limit` rows of the run, which lies after all rows so far. 0 or -ENOMEM. */
 int partition_tally_add(struct partition_tally *tally, const struct run *run, size_t limit);
 
 #endif

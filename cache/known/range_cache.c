@@ -80,7 +80,7 @@ static struct table *find_table_locked(struct range_cache *cache, const char *na
     return RB_FIND(table_tree, &cache->tables, &probe);
 }
 
-/* The floor of the tables that are not kept rises to that of this table. */
+/* The floor of the tables that are not kept rises to this table's. */
 static void forget_table_locked(struct range_cache *cache, struct table *table)
 {
     cache->floor = MAX(cache->floor, table->map.floor);

@@ -43,7 +43,7 @@ int range_cache_put_change(struct range_cache *cache, const char *table, struct 
                            _Atomic uint64_t *orders, int64_t answered_ms);
 /* Puts the deletes of one batch by this mount, as changes: `count` positions of rows, in ascending
  * order, each once. Where the cache knows that no other row is between them, they become one page
- * without rows, joined with such pages directly before and behind. So the deletes of 170,000 listed
+ * without rows, joined with such pages directly before and after. So the deletes of 170,000 listed
  * rows leave one page. Where another row is between them, or the gap is not known, there are
  * several pages.
  *

@@ -413,7 +413,7 @@ static bool add_gap(struct range_map *map, struct gone_run *run, struct bytes en
     return true;
 }
 
-/* Extends the run over the next gone page behind it or before it, if no row is between them. */
+/* Extends the run over the next gone page after it or before it, if no row is between them. */
 static void join(struct range_map *map, struct gone_run *run, bool is_behind)
 {
     struct bytes *run_end = is_behind ? &run->hi : &run->lo;

@@ -93,8 +93,8 @@ int range_map_put(struct range_map *map, struct cached_page *page, struct page_q
  * rows, as few and as large as the map allows: such a page goes from one of the rows to another if
  * the map knows that no other row is between them, and includes adjacent pages of earlier deletes.
  *
- * Example: rows a, b, c, d are known, nothing is known behind d. Deletes of a, b and d give pages
- * [a,b') and [d,d'), where x' is the least position behind x. A later delete of c: one page [a,d').
+ * Example: rows a, b, c, d are known, nothing is known after d. Deletes of a, b and d give pages
+ * [a,b') and [d,d'), where x' is the least position after x. A later delete of c: one page [a,d').
  *
  * The stamp's order is younger than every change in the map. The page gets this order, so no page
  * that was requested earlier shows the rows again. Its time is that of the oldest answer about its

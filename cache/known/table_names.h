@@ -12,7 +12,7 @@ struct left_out { /* a value */
     char example[104]; /* the first, perhaps cut; untrusted text */
 };
 
-/* names: each with a NUL behind it. */
+/* names: each with a NUL after it. */
 void table_names_leave_out(struct buffer *names, struct left_out *ret);
 /* The failure to report to the user; left_out->count is not 0. */
 struct failure table_names_failure(const struct left_out *left_out);

@@ -6,7 +6,7 @@
  * because a table has no more to read. Pure. */
 #include "client/store/page.h"
 
-/* A page of all tables. names: each with a NUL behind it, in any order, since the service's order
+/* A page of all tables. names: each with a NUL after it, in any order, since the service's order
  * is another one; a name may occur twice. 0, -ENOMEM, or -EFBIG: too many for a page. */
 int table_page_of_all(struct bytes names, struct page **ret);
 /* A page that covers one name: with one row, or without (the table does not exist). 0, -ENOMEM. */

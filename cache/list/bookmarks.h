@@ -2,7 +2,7 @@
 #ifndef CACHE_LIST_BOOKMARKS_H
 #define CACHE_LIST_BOOKMARKS_H
 /* Bookmarks of a listing: pairs of a cookie and the position there. After a seekdir back to a
- * cookie, the listing continues at the last bookmark before it, not at the begin of the directory.
+ * cookie, the listing continues at the last bookmark before it, not at the start of the directory.
  *
  * At most BOOKMARKS_MAX are kept, evenly spread, so the memory does not grow with the directory.
  * When the table is full, every other bookmark is dropped and the spacing doubles. Pure; one

@@ -47,7 +47,7 @@ static struct form *find_locked(struct forms *forms, uint64_t table)
     return NULL;
 }
 
-/* Is it another form than the one before? */
+/* Is it another form than the last one of this table? */
 static bool keep_locked(struct forms *forms, const struct form *form)
 {
     struct form *known = find_locked(forms, form->table);

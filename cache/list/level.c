@@ -119,13 +119,13 @@ static int begin_scan(struct level *level, struct caller *caller)
     return 0;
 }
 
-/* Takes one more name: 1. 0: there is none. If the name cannot be kept, the scan begins again, and
- * brings it again. */
+/* Takes one more name: 1. 0: no name is left. If the name cannot be stored, the scan starts again
+ * and returns it again. */
 static int take(struct level *level, struct caller *caller, bool may_wait)
 {
     const struct clock *clock = level->source->read->clock;
     if (level->state == SCANS && clock_now_ms(clock) - level->used_ms > FRESHNESS_KEPT_MS)
-        end_scan(level, BEGUN); /* a slow reader */
+        end_scan(level, BEGUN); /* the reader is slow */
     if (level->state == BEGUN && !may_wait)
         return -EAGAIN;
     int r = level->state == BEGUN ? begin_scan(level, caller) : 0;
@@ -140,7 +140,7 @@ static int take(struct level *level, struct caller *caller, bool may_wait)
     if (r == 0)
         end_scan(level, COMPLETE);
     if (r != 1)
-        return r; /* the prefetcher asks again for what failed, and for nothing else */
+        return r; /* the prefetcher repeats only the request that failed */
     r = keep(level, caller, &item);
     if (r < 0)
         end_scan(level, BEGUN);

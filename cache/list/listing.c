@@ -9,14 +9,15 @@
 
 #define STARTS_MAX_BYTES ((size_t)64 << 20)
 #define BOOKMARK_SPACING 1000
-#define REPORT_EVERY_MS  1000       /* that the process still reads here */
-#define NOWHERE          UINT64_MAX /* `first` of a batch that lost its place */
+/* between two reports that the process still reads this directory */
+#define REPORT_EVERY_MS 1000
+#define NOWHERE         UINT64_MAX /* `first` of a batch that lost its place */
 
 /* | state    | the batch                       | left by                               |
  * | NEW      | at no place                     | the first call                        |
- * | BEGUN    | at the begin, without entries   | the first entry returned: GOES_ON     |
+ * | BEGUN    | at the start, without entries   | the first entry returned: GOES_ON     |
  * | GOES_ON  | anywhere, or lost its place     | the sure end: COMPLETE; cookie 0      |
- * | COMPLETE | nothing is behind it            | going back: GOES_ON; cookie 0         |
+ * | COMPLETE | nothing is after it            | going back: GOES_ON; cookie 0         |
  * A listing of a level uses no batch; its level tells the end. */
 enum state { NEW, BEGUN, GOES_ON, COMPLETE };
 
@@ -29,7 +30,7 @@ struct batch {
     struct buffer starts; /* of partitions: n rows, size_t */
     int64_t requested_ms;
     uint64_t floor;           /* of the range cache, from before it was asked for */
-    struct buffer begin, end; /* positions: where it was asked from, and what is behind it */
+    struct buffer begin, end; /* positions: where it was asked from, and what is after it */
 };
 
 struct listing {
@@ -62,7 +63,7 @@ static void batch_finish(struct batch *batch)
     buffer_finish(&batch->end);
 }
 
-/* An empty batch, which stands before the entry behind `cookie`, at the batch's end. */
+/* Makes the batch empty. It now stands before the entry after `cookie`, where the batch ended. */
 static int batch_go_on(struct batch *batch, uint64_t cookie)
 {
     run_finish(&batch->run);
@@ -74,7 +75,8 @@ static int batch_go_on(struct batch *batch, uint64_t cookie)
     return MIN(batch->end.error, r);
 }
 
-/* The same elsewhere. `position`: where the row of the entry behind `cookie` is sought. */
+/* Makes the batch empty, at another place. `position`: where the row of the entry after `cookie` is
+ * sought. */
 static int batch_begin(struct batch *batch, uint64_t cookie, struct bytes position)
 {
     buffer_clear(&batch->end);
@@ -154,9 +156,9 @@ void listing_close(struct listing *listing)
     free(listing);
 }
 
-/* A listing that has shown nothing yet goes on as it began: after a failure its answers need not be
- * younger than before. One with a filter, which the service would be asked for again, also keeps
- * its end. */
+/* A listing that has shown nothing restarts in the state in which it was created: after a failure
+ * its answers need not be younger than before. A listing with a filter also keeps its end, because
+ * to find it again needs requests. */
 static bool is_to_begin(const struct listing *listing, uint64_t cookie)
 {
     const struct batch *batch = &listing->batch;
@@ -204,7 +206,7 @@ static int mark_partitions(struct batch *batch)
     return 0;
 }
 
-/* Where reading goes on behind the batch's entry i. */
+/* Where reading continues after the batch's entry i. */
 static int position_behind_entry(const struct listing *listing, size_t i, struct buffer *ret)
 {
     const struct batch *batch = &listing->batch;
@@ -233,9 +235,9 @@ static int batch_replace(struct listing *listing, struct seen *seen)
     return r < 0 ? r : position_behind_entry(listing, batch->n - 1, &batch->end);
 }
 
-/* How many entries the process has opened since they were listed, if it opens them in their order;
- * counted up to the last bookmark before. A process that has opened what lies ahead of the listing
- * did so for another one. */
+/* How many entries the process has opened since they were listed, if it opens them in order;
+ * counted up to the last bookmark before the listing. If the process has opened entries ahead of
+ * this listing, it did so for another listing. */
 static uint64_t count_opened(const struct listing *listing, const struct caller *caller)
 {
     const struct batch *batch = &listing->batch;
@@ -258,7 +260,7 @@ static struct question next_question(const struct listing *listing, bool names_s
         .keys_suffice = names_suffice || listing->directory.kind != DIRECTORY_ENTITIES};
 }
 
-/* Would the rows behind the batch have to be requested? 1, 0, -ENOMEM. */
+/* Would the rows after the batch have to be requested? 1, 0, -ENOMEM. */
 static int would_wait(const struct listing *listing, bool names_suffice)
 {
     struct question question = next_question(listing, names_suffice);
@@ -285,7 +287,7 @@ static int ask(struct listing *listing, struct caller *caller, bool names_suffic
     return read_ahead_rows(listing->source->read_ahead, caller, &listing->cursor, &step, ret);
 }
 
-/* readdir would take ENOENT for the end. */
+/* readdir takes ENOENT for the end of the directory */
 static int vanished(struct caller *caller)
 {
     caller->call.failure.error = -ESTALE;
@@ -321,7 +323,7 @@ static int fill(struct listing *listing, struct caller *caller, bool names_suffi
     return r < 0 ? lose_batch(listing, caller, r) : 0;
 }
 
-/* The entry behind `cookie` is in the batch, which cannot be used: it is to be read again from that
+/* The entry after `cookie` is in the batch, which cannot be used: it is to be read again from that
  * entry on. */
 static int read_again(struct listing *listing, uint64_t cookie)
 {
@@ -334,8 +336,8 @@ static int read_again(struct listing *listing, uint64_t cookie)
     return r < 0 ? r : batch_begin(batch, cookie, buffer_bytes(&position));
 }
 
-/* The batch is too old, or lacks the texts that are wanted now. What matches a filter may take
- * minutes to find: it is shown as it was. */
+/* Is the batch too old, or does it lack texts that are needed now? Matches of a filter may take
+ * minutes to find, so they are shown as they were. */
 static bool is_unusable(const struct listing *listing, bool names_suffice)
 {
     const struct batch *batch = &listing->batch;
@@ -348,7 +350,8 @@ static bool is_unusable(const struct listing *listing, bool names_suffice)
             page_is_keys_only(batch->run.page));
 }
 
-/* Finds where to go on: the entry behind `cookie` is in the batch then, or comes by reading on. */
+/* Finds where to continue: the entry after `cookie` is then in the batch, or is the next one that
+ * is read. */
 static int seek(struct listing *listing, const struct caller *caller, uint64_t cookie,
                 bool names_suffice)
 {
@@ -366,9 +369,9 @@ static int seek(struct listing *listing, const struct caller *caller, uint64_t c
     return batch_begin(batch, bookmark->cookie, buffer_bytes(&bookmark->position));
 }
 
-/* cp -r visits a directory in the order of d_ino; find, grep -r, rm -r and du (fts) do so in one of
- * more than 10,000 names. In that of st_ino, hashes, they would read at random: measured, with 4
- * times the requests and with 100 times. */
+/* cp -r visits a directory in the order of d_ino. So do find, grep -r, rm -r and du (fts) if it has
+ * more than 10,000 names. st_ino is a hash, so its order would make them read at random: 4 to 100
+ * times the requests were measured. */
 static uint64_t order_number(uint64_t cookie)
 {
     return (uint64_t)1 << 63 | cookie;
@@ -396,7 +399,7 @@ static void describe(struct listing *listing, size_t i, struct listing_entry *re
         ret->entity = (struct entity){page, row};
 }
 
-/* The end of a level, behind `count` names. */
+/* Notes the form of a level that ends after `count` names. */
 static void note_form(const struct listing *listing, const struct caller *caller, uint64_t count)
 {
     const struct level *level = listing->level;
@@ -437,7 +440,8 @@ static int64_t shown_ms(const struct listing *listing, size_t i, int64_t valid_m
     const struct listing_source *source = listing->source;
     const struct batch *batch = &listing->batch;
     struct bytes position = page_position(batch->run.page, batch_row(batch, i));
-    if (overlay_is_changing(source->read->overlay, listing->table, position)) /* meanwhile */
+    /* while it was read */
+    if (overlay_is_changing(source->read->overlay, listing->table, position))
         return 0;
     if (listing->directory.kind != DIRECTORY_ENTITIES)
         return freshness_hold_ms(source->read->freshness, valid_ms);
@@ -481,7 +485,7 @@ int listing_next(struct listing *listing, struct caller *caller, uint64_t cookie
     return 1;
 }
 
-/* What is known of the range as of the listing: enum knowledge, or -ENOMEM. */
+/* What is known of the range since the listing: enum knowledge, or -ENOMEM. */
 static int look(const struct listing *listing, struct range range)
 {
     const struct read_ahead_source *read = listing->source->read;
@@ -507,8 +511,8 @@ int listing_knows_none(const struct listing *listing, struct range range)
     return r < 0 ? r : r == KNOWN_EMPTY;
 }
 
-/* Is nothing in the local directory, so that the listing has not shown it? What is not known of it
- * is as this mount left it. 1, 0, -ENOMEM. */
+/* Is the local directory empty, so that the listing has not shown it? Parts that are not known are
+ * as this mount left them. 1, 0, -ENOMEM. */
 static int is_unshown(const struct listing *listing, struct bytes lo, bool is_empty)
 {
     bool is_partition = position_has_row(lo);

@@ -28,7 +28,7 @@ struct listing_entry {
     struct bytes key; /* key or prefix in CESU-8, or a table's name; valid until the next call */
     struct entity entity; /* LISTING_ENTITY: the entity, borrowed until the next call; page NULL:
                              only its name is known */
-    uint64_t cookie; /* the place behind this entry, from 1; grows; valid as long as the listing */
+    uint64_t cookie; /* the place after this entry, from 1; grows; valid as long as the listing */
     /* For d_ino: grows along the listing, and is greater than every st_ino. 0 for a table, whose
      * st_ino is used. */
     uint64_t number;
@@ -49,7 +49,7 @@ struct listing;
 int listing_create(const struct listing_source *source, const struct directory *directory,
                    struct listing **ret);
 void listing_close(struct listing *listing); /* takes NULL */
-/* The entry behind `cookie`. cookie 0: the first entry; if the listing has shown entries, this
+/* The entry after `cookie`. cookie 0: the first entry; if the listing has shown entries, this
  * rewinds it. 1: ret is set. 0: the end, no entry is missing. -errno: the next entry cannot be read
  * now; the call may be repeated. Never -ENOENT, which readdir takes for the end: if the directory
  * vanished, -ESTALE. names_suffice: entities may be without texts. may_wait false: -EAGAIN instead

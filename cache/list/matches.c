@@ -7,9 +7,9 @@ struct matches {
     const struct directory *directory;
     struct filter *filter;
     struct prefetcher *prefetcher; /* NULL: none runs */
-    struct stamp since;            /* the begin of the scan */
+    struct stamp since;            /* the start of the scan */
     struct buffer at;              /* where the caller asked last */
-    struct run rows; /* taken from the prefetcher; the caller has not come behind it */
+    struct run rows; /* taken from the prefetcher; the caller has not reached its end */
 };
 
 int matches_create(const struct listing_source *source, const struct directory *directory,
@@ -63,8 +63,8 @@ static int begin(struct matches *matches, struct caller *caller, struct bytes lo
     return read_ahead_apart(matches->source->read_ahead, caller, &apart, &matches->prefetcher);
 }
 
-/* What is known of the row by now, asked for or changed since the scan began: enum knowledge, or
- * -ENOMEM. What is older says nothing: another client may have stored it again meanwhile. */
+/* What is known of the row from answers and changes since the scan began: enum knowledge, or
+ * -ENOMEM. Older knowledge does not count: another client may have stored the row again. */
 static int look(const struct matches *matches, const struct page *page, size_t row,
                 struct seen *ret)
 {
@@ -80,8 +80,8 @@ static int look(const struct matches *matches, const struct page *page, size_t r
     return overlay_find(matches->source->read->overlay, &question, ret, NULL);
 }
 
-/* Does the row that the scan has brought stand for what is known of it? If not, ret->run has what
- * is to be shown in its place, if anything is. 1, 0, -ENOMEM. */
+/* Is the scanned row still what is known of it? If not, ret->run has the row to show instead, if
+ * there is one. 1, 0, -ENOMEM. */
 static int is_current(const struct matches *matches, const struct page *page, size_t row,
                       struct seen *ret)
 {
@@ -135,7 +135,7 @@ static int choose(struct matches *matches, struct seen *ret)
     return ret->run.page ? 1 : 0;
 }
 
-/* Takes what the scan has behind the rows. As matches_next. */
+/* Takes what the scan has after the rows. As matches_next. */
 static int take(struct matches *matches, struct caller *caller, bool may_wait)
 {
     struct scan_item item = {0};
@@ -161,7 +161,7 @@ int matches_next(struct matches *matches, struct caller *caller, struct bytes lo
                  struct seen *ret)
 {
     struct run *rows = &matches->rows;
-    if (position_is_unsettled(matches->directory->range.lo)) /* no service has it */
+    if (position_is_unsettled(matches->directory->range.lo)) /* the service cannot have it */
         return 0;
     int r = go_to(matches, caller, lo), chosen = 0;
     while (r >= 0 && chosen == 0) {

@@ -2,7 +2,7 @@
 #include "cache/queue/batch_committer.h"
 #include "cache/queue/reconcile.h"
 
-/* Of one batch, that ended no change: while other clients keep changing its rows. */
+/* of one batch, that made no progress: other clients keep changing its rows */
 #define REPAIRS_MAX 20
 
 struct commit { /* of one batch */
@@ -71,7 +71,7 @@ static int send(struct commit *commit, const struct part *part)
     return r;
 }
 
-/* What is left of the part: the changes that have not ended. */
+/* Removes the changes that have ended from the part. */
 static void drop_ended(const struct write_batch *batch, struct part *part)
 {
     size_t n = 0;
@@ -81,7 +81,7 @@ static void drop_ended(const struct write_batch *batch, struct part *part)
     part->n = n;
 }
 
-/* The deletes in a table that is gone are made. */
+/* The table does not exist, so its deletes are done. */
 static void end_without_table(struct commit *commit, const struct part *part,
                               const struct failure *failure)
 {
@@ -178,7 +178,7 @@ static size_t reconcile_part(struct commit *commit, const struct part *part, siz
     return k;
 }
 
-/* Is it a delete, k, of a row that is gone? That needs no read. */
+/* Is change k a delete of a row that does not exist? Then no read is needed. */
 static bool end_gone(struct commit *commit, const struct part *part, size_t k,
                      const struct failure *failure)
 {
@@ -213,7 +213,7 @@ static int read_rows(struct commit *commit, struct part *part, size_t k, size_t 
     return r;
 }
 
-/* Reads the refused row, k, and those behind it. 0: the rest is to be sent again. -errno as the
+/* Reads the refused row, k, and those after it. 0: the rest is to be sent again. -errno as the
  * failure of the part, of which no change has ended: k is still to be sent. */
 static int repair(struct commit *commit, struct part *part, size_t k)
 {
@@ -229,7 +229,7 @@ static int repair(struct commit *commit, struct part *part, size_t k)
         commit->gets *= 2;
     }
     commit->repairs += commit->ended == ended;
-    /* a get that fails behind others that have ended something: the next refusal reads again */
+    /* a get that fails after others have ended changes: the next refusal starts another repair */
     return commit->ended > ended ? 0 : r;
 }
 

@@ -66,7 +66,7 @@ static bool start_locked(struct commit_threads *threads)
 
 int commit_threads_wake(struct commit_threads *threads)
 {
-    /* one partition keeps two threads busy, and each other one more */
+    /* one partition keeps two threads busy; each further one needs one more */
     int wanted = (int)MIN(pending_partitions(threads->pending) + 2, COMMIT_THREADS_MAX);
     if (threads->count >= wanted)
         return 0;

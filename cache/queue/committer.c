@@ -38,7 +38,8 @@ struct change {
     struct write_result *results;
 };
 
-/* What a change is of, in the range cache: a row of the table; table NULL: a table's name. */
+/* What a change is about, in the range cache: a row of the table, or the table's name (table NULL).
+ * */
 struct place {
     const char *table;
     struct bytes position;
@@ -81,7 +82,7 @@ static int send_uncancelled(struct committer *committer, struct change *change, 
     return r;
 }
 
-/* Everything that is cached of the table, or of all tables' names, may be wrong. */
+/* Everything that the cache has of the table, or all names of tables, may be wrong. */
 static void drop(struct committer *committer, const char *table)
 {
     const struct committer_source *source = &committer->source;
@@ -89,8 +90,8 @@ static void drop(struct committer *committer, const char *table)
     range_cache_drop_table(source->cache, table, stamp);
 }
 
-/* Puts the page, or that the position is gone, as known at that time. Without memory the range
- * cache drops what it has of the table, which is right, too. */
+/* Puts the page, or the absence of the position, as known at that time. Out of memory: the range
+ * cache drops what it has of the table, which is also correct. */
 static void put(struct committer *committer, struct place place, struct page *page,
                 int64_t known_ms)
 {
@@ -120,9 +121,9 @@ void committer_note_gone(struct committer *committer, const char *table,
         (void)range_cache_put_gone(source->cache, table, positions, n, source->orders, known_ms);
 }
 
-/* Brings what is there now into the range cache: as a change, because the change may have been
- * made. A query that was sent before does not bring the old row back. The reason of the failure
- * before stays. */
+/* Reads what is stored now into the range cache, as a change, because the change may have been
+ * made. So a query that was sent earlier cannot bring the old row back. The failure of the change
+ * stays in the call. */
 static void read_again(struct committer *committer, struct caller *caller, struct place place,
                        struct page **ret)
 {
@@ -146,15 +147,14 @@ static void read_again(struct committer *committer, struct caller *caller, struc
     caller->call.repeats = again.call.repeats;
 }
 
-/* Is it known that another row of the change was refused than this one? Then this one is as it was.
- */
+/* Did the service refuse the change for another row than this one? Then this row is unchanged. */
 static bool is_as_before(const struct change *change, size_t i, const struct failure *failure)
 {
     return count_places(change) > 1 && !failure->is_ambiguous && failure->operation >= 0 &&
            (size_t)failure->operation != i;
 }
 
-/* Sends the change. After a failure that leaves in doubt what is there, it is in ret_now. */
+/* Sends the change. After an ambiguous failure ret_now has what is stored. */
 static int perform(struct committer *committer, struct caller *caller, struct change *change,
                    struct page **ret_now)
 {
@@ -264,7 +264,7 @@ int committer_write(struct committer *committer, struct caller *caller, const ch
     return r;
 }
 
-/* The rows that were deleted go into the range cache together: so they become one page. */
+/* Puts the deleted rows into the range cache together, so that they become one page. */
 static void keep_batch(struct committer *committer, const char *table, const struct write *writes,
                        size_t n, const struct write_result *results, struct entity *ret)
 {
@@ -292,7 +292,7 @@ int committer_write_batch(struct committer *committer, struct call *call, const 
     return r;
 }
 
-/* A table has no row at the time when its creation was asked for. */
+/* A new table had no rows when its creation was requested. */
 static void put_empty(struct committer *committer, const char *table, int64_t requested_ms)
 {
     const struct committer_source *source = &committer->source;
@@ -301,7 +301,7 @@ static void put_empty(struct committer *committer, const char *table, int64_t re
         (void)range_cache_put(source->cache, table, page, stamp_take(source->orders, requested_ms));
 }
 
-/* What was cached of the table was of another one of this name, or is gone. */
+/* The cached rows are of an earlier table of this name, or of one that is gone. */
 static int change_table(struct committer *committer, struct caller *caller, struct change *change)
 {
     _cleanup_(page_unrefp) struct page *page = NULL;

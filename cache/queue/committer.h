@@ -62,7 +62,7 @@ int committer_write(struct committer *committer, struct caller *caller, const ch
  * cancelled even after the batch was sent. */
 int committer_write_batch(struct committer *committer, struct call *call, const char *table,
                           const struct write *writes, size_t n, struct entity *ret);
-/* Reads the present rows of the range from its begin, one page of at most `top` rows; with top 1
+/* Reads the present rows of the range from its start, one page of at most `top` rows; with top 1
  * one row, by a get. Afterwards the range cache has them. */
 int committer_read(struct committer *committer, struct caller *caller, const char *table,
                    struct range range, int top, struct page **ret);

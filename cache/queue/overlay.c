@@ -41,7 +41,7 @@ void overlay_destroy(struct overlay *overlay)
     free(overlay);
 }
 
-/* What the page answers, as range_cache_next does. The page does not begin behind range.lo. */
+/* What the page answers, as range_cache_next does. The page does not begin after range.lo. */
 static int look_into_page(struct page *page, struct range range, struct run *ret_run,
                           struct buffer *ret_until)
 {
@@ -89,7 +89,7 @@ bool overlay_is_changing(struct overlay *overlay, const char *table, struct byte
            pending_is_changing(overlay->pending, table, position);
 }
 
-/* Does what is known reach to the overlaid position? If not, the answer ends before it. */
+/* Is everything known up to the overlaid position? If not, the answer ends before it. */
 static bool comes_to_overlaid(int known, struct seen *seen, struct bytes overlaid,
                               const struct buffer *until)
 {
@@ -201,9 +201,9 @@ static void search_finish(struct search *search)
     page_unref(search->page);
 }
 
-/* The page answers by itself, unless a queued change or a mask has ended since the request was
- * sent: the page may show what was there before, and the cache, which has what took its place, is
- * not asked. The number is looked at last (pending_ended). */
+/* The page answers alone, unless a queued change or a mask has ended since the request was sent:
+ * then the page may show the state before it, which the cache has replaced, and the cache was not
+ * searched. pending_ended is read last. */
 static int look_into_own_page(struct search *search, struct seen *ret)
 {
     const struct overlay *overlay = search->overlay;
@@ -239,7 +239,7 @@ static int find_known(struct search *search)
     return r;
 }
 
-/* Nothing lies before `until`: the rest of the question begins there. */
+/* Nothing lies before `until`: the rest of the question starts there. */
 static void advance(struct search *search)
 {
     buffer_swap(&search->from, &search->until);
@@ -247,8 +247,8 @@ static void advance(struct search *search)
     page_unref(TAKE_PTR(search->page));
 }
 
-/* The end of what one request can ask for: where the range crosses a border of partitions and has
- * an end inside one, that partition's end. */
+/* Ends the range where one request can end: if the range crosses a border of partitions and ends
+ * inside a partition, at that partition's end. */
 static int end_askable(struct range *range, struct buffer *ret_hi)
 {
     if (range_is_expressible(*range))
@@ -259,8 +259,8 @@ static int end_askable(struct range *range, struct buffer *ret_hi)
     return r;
 }
 
-/* A listed table that was dropped here is read, because that shows whether another client has
- * created it again. If the service does not let it be read, it is no table yet. */
+/* The listing has a table that was dropped here. Reads it, to see whether another client has
+ * created it again. If the service refuses to read it, it is not a table yet. */
 static int prove_table(struct search *search)
 {
     struct overlay *overlay = search->overlay;
@@ -338,7 +338,7 @@ int overlay_next(struct overlay *overlay, struct caller *caller, const struct qu
     return r == KNOWN_ROWS;
 }
 
-/* Appends the least position behind the run's row. */
+/* Appends the least position after the run's row. */
 static int append_behind(struct buffer *ret, const struct run *run, size_t row)
 {
     return position_append_behind(ret, page_position(run->page, row));
@@ -393,7 +393,7 @@ int overlay_lacks(struct overlay *overlay, const struct question *question,
     return r < 0 ? r : r == KNOWN_NOT;
 }
 
-/* The first `top` rows of the run as keys, in a page that covers the range up to behind the last.
+/* The first `top` rows of the run as keys, in a page that covers the range up to after the last.
  */
 static int make_keys(struct range range, const struct run *run, int top, struct page **ret)
 {

@@ -48,7 +48,7 @@ static size_t count_left_locked(struct pending *pending, const struct drain *dra
     return count;
 }
 
-/* The time is over; 0: so is what the drain waits for. */
+/* Fails: the caller's time is over. 0: the drain is complete. */
 static int fail_late_locked(struct pending *pending, struct drain *drain, struct call *call)
 {
     call->failure = (struct failure){0};
@@ -90,7 +90,7 @@ static int wait_for_end_locked(struct pending *pending, struct drain *drain, int
     return r;
 }
 
-/* If the range has few changes, these go first, and the rest of their partitions is not made due
+/* If the range has few changes, sends these first. The rest of their partitions does not become due
  * for them. */
 static bool hurry_few_locked(struct pending *pending, const struct drain *drain)
 {

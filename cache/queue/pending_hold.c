@@ -3,7 +3,7 @@
 
 #define PARTITIONS_AT_ONCE 4000 /* before other threads get in: some milliseconds */
 
-/* Of the partitions that have been held. They are in use, so they stay. True: there are more. */
+/* Applies to the partitions that were held. They are in use, so they stay. True: more are left. */
 static bool set_some_held_locked(struct pending *pending, const char *table, bool is_held)
 {
     size_t n = 0;
@@ -42,7 +42,7 @@ static struct hold *begin_locked(struct pending *pending, const char *table)
     return hold;
 }
 
-/* That of the table, for a delete that is queued now. NULL: it cannot be held. */
+/* The hold of the table, for a delete that is queued now. NULL: it cannot be held. */
 static struct hold *use_locked(struct pending *pending, const char *table)
 {
     struct hold *hold = hold_find_locked(&pending->queue, table);

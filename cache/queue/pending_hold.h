@@ -7,7 +7,7 @@
  *
  * A table has at most one hold. It begins with the first held delete of the table, and ends
  *
- *   - DELETE_POLICY_REST_MS after the last held delete, and PENDING_HOLD_MAX_MS after its begin at
+ *   - DELETE_POLICY_REST_MS after the last held delete, and PENDING_HOLD_MAX_MS after its start at
  *     the latest; a thread in pending_take ends it then
  *   - by pending_end_hold
  *   - when 7/8 of the room is used (pending_may_hold). Then no delete of the table is held until

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/queue/pending_parts.h"
 
-/* Comes off the time at which a partition is ready. What a drain waits for is so ready before what
- * no caller waits for, and what is hurried before both. */
+/* Subtracted from the time at which a partition is ready. So a change that a drain waits for goes
+ * before those that no caller waits for, and a hurried change before both. */
 #define WAITED_FOR_MS INT64_C(1000000000000000)
 
 static int compare_addresses(const struct partition *a, const struct partition *b)
@@ -28,7 +28,7 @@ static bool is_full(const struct pending *pending, const struct partition *parti
            partition->request_bytes >= pending->limits.batch_bytes;
 }
 
-/* Partitions that are ready take turns: each goes behind those that were ready before its last
+/* Partitions that are ready take turns: each goes after those that were ready before its last
  * batch was taken. */
 int64_t partition_ready_ms(const struct pending *pending, const struct partition *partition)
 {
@@ -148,7 +148,8 @@ static bool goes_before(const struct queued *a, const struct queued *b)
     return a->is_hurried != b->is_hurried ? a->is_hurried : a->number < b->number;
 }
 
-/* Usually it is the last, or, of what is hurried or put back, one of the first. */
+/* The place is usually the last; for a hurried change, or one that is put back, one of the first.
+ * */
 void queue_insert_waiting_locked(struct queued *queued)
 {
     struct partition *partition = queued->partition;

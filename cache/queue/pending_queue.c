@@ -36,8 +36,8 @@ static bool has_room_locked(struct pending *pending, struct address partition_ke
            has_room_for_bytes_locked(pending, partition_key, change);
 }
 
-/* What is queued may be less than a batch each. While a batch is ready there is no hurry: there may
- * be as many partitions as changes. */
+/* The queued partitions may have less than a batch each. While a batch is ready nothing is hurried:
+ * there may be as many partitions as changes. */
 static void hurry_for_room_locked(struct pending *pending, struct address partition,
                                   const struct queued_change *change)
 {
@@ -249,7 +249,7 @@ void pending_end(struct pending *pending, struct write_batch *batch)
     INSIDE(&pending->monitor);
     struct partition *partition = batch->changes[0].record->queued->partition;
     put_off_locked(pending, partition, batch);
-    if (batch->again.error != -EINTR) /* given up: that tells nothing of the service */
+    if (batch->again.error != -EINTR) /* given up: shows nothing about the service */
         queue->again = batch->again;
     for (size_t i = 0; i < batch->n; i++)
         end_one_locked(pending, &batch->changes[i], batch->again.is_ambiguous);

@@ -7,7 +7,7 @@
  * always use 1/8.
  *
  *   a text gets longer   the write waits until texts and queue fit into max_bytes. Meanwhile the
- *                        queued changes become due. The new bytes count from the begin of the wait,
+ *                        queued changes become due. The new bytes count from the start of the wait,
  *                        so that later changes do not take them
  *   a change is queued   the queue may use what the texts leave of max_bytes, and at least 1/8 of
  *                        it. So a delete never waits until a file is closed. A text does not wait

@@ -17,7 +17,7 @@ int queue_check_answers_locked(struct pending *pending, struct call *call)
         return 0;
     queue_probe_locked(pending);
     call->failure = pending->queue.again;
-    call->failure.is_ambiguous = false; /* of this caller nothing was sent */
+    call->failure.is_ambiguous = false; /* nothing was sent for this caller */
     call->failure.operation = -1;
     return call->failure.error;
 }

@@ -60,8 +60,8 @@ static bool is_in_use(struct pending *pending, struct record *record)
     return record->state == CLAIMED || is_text(record);
 }
 
-/* A claim that ends before the walk comes to it has ended before this returns: what it has changed
- * shows in what the service answers from then on. One that begins during the walk is noted. */
+/* A claim that ends before the walk reaches it has ended before this returns, so later answers of
+ * the service show its change. A claim that begins during the walk is noted. */
 bool pending_watch(struct pending *pending, const char *table, struct table_watch *watch)
 {
     *watch = (struct table_watch){.table = table};
@@ -91,7 +91,7 @@ static bool removes(const struct record *record, struct bytes etag)
     return bytes_equal((struct bytes){queued->if_match, queued->etag_size}, etag);
 }
 
-/* The record of the position, which most often is the one behind `record`. NULL: it has none. */
+/* The record of the position, which most often is the one after `record`. NULL: it has none. */
 static struct record *find_from_locked(struct pending *pending, struct record *record,
                                        const char *table, struct bytes position)
 {

@@ -38,7 +38,7 @@ bool pending_watch(struct pending *pending, const char *table, struct table_watc
  * pending_watch or since. */
 bool pending_unwatch(struct pending *pending, struct table_watch *watch);
 
-/* How many rows at the begin of the run have a queued delete of exactly their version. A masked row
+/* How many rows at the start of the run have a queued delete of exactly their version. A masked row
  * counts as having none, because its entity stays; so does a row whose delete has just ended. */
 size_t pending_removed_rows(struct pending *pending, const char *table, const struct run *run);
 

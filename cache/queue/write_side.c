@@ -79,9 +79,9 @@ static const char *find_claimed_table(struct write_side *side, const struct addr
     return NULL;
 }
 
-/* A thread that claims an entity looks at its table afterwards. A thread that claims a table looks
- * at its entities afterwards. So at least one of the two sees the other. A thread that has claimed
- * a position does not wait for a table. */
+/* A thread that claims an entity then checks its table. A thread that claims a table then checks
+ * its entities. So at least one of the two sees the other. A thread that has claimed a position
+ * does not wait for a table. */
 static int claim(struct write_side *side, const struct address *rows, size_t n, struct call *call)
 {
     for (;;) {

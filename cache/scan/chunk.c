@@ -59,7 +59,7 @@ static struct range remainder_of(const struct chunk *chunk)
 }
 
 /* One query asks inside one partition, or for whole partitions. So ["a\0x", "c\0y") has three
- * pieces: the rest of "a", whole partitions up to "c", and the begin of "c". */
+ * pieces: the rest of "a", whole partitions up to "c", and the start of "c". */
 int chunk_append_expressible_end(const struct chunk *chunk, struct buffer *ret)
 {
     struct range range = remainder_of(chunk);
@@ -88,7 +88,7 @@ int chunk_split(struct chunk *chunk, struct bytes position, struct chunk **ret)
     return 0;
 }
 
-/* The token's query reaches behind the end, so its page would hold foreign rows, and a query for
+/* The token's query reaches after the end, so its page would hold foreign rows, and a query for
  * exactly the rest is possible. */
 static bool is_token_too_wide(const struct chunk *chunk)
 {
@@ -154,8 +154,8 @@ static int add_run(struct chunk *chunk, struct run run)
     return 0;
 }
 
-/* Where the answer's knowledge ends. Without a token that is the end of what the page covers, which
- * may be less than was asked for. A page without a token that covers nothing new is the last. */
+/* Where the answer's knowledge ends. Without a token it ends where the page does, which may be
+ * before the end of the request. A page without a token that covers nothing new is the last. */
 static struct bytes known_end(const struct chunk *chunk, const struct answer *answer)
 {
     if (answer->next)
@@ -226,7 +226,7 @@ bool chunk_take(struct chunk *chunk, struct run *ret)
     return true;
 }
 
-/* The rows that `next` has shown lie behind the chunk's. */
+/* The rows that `next` has shown lie after the chunk's. */
 static void join_shown(struct chunk *chunk, struct chunk *next)
 {
     if (!chunk_is_begun(chunk))

@@ -2,12 +2,12 @@
 #ifndef CACHE_SCAN_CHUNK_H
 #define CACHE_SCAN_CHUNK_H
 /* Chunk: a part of a scanned range that is read page after page, and its pages that wait to be
- * taken. It returns no row at or behind `end`. Pure; one thread. Its memory is small and constant,
+ * taken. It returns no row at or after `end`. Pure; one thread. Its memory is small and constant,
  * apart from the pages.
  *
  * A split moves `end` and costs no request: the chunk keeps its query and its token, and stops at
  * the new end. Example: the chunk reads ["a", "z") and is split at "m". The next page of its query
- * may have rows behind "m"; they are ignored, since the chunk behind reads them. If one query can
+ * may have rows after "m"; they are ignored, since the chunk after reads them. If one query can
  * request exactly [cursor, end), the chunk changes to that query, so that its pages have no rows of
  * another chunk. */
 #include "client/store/table_store.h"
@@ -43,8 +43,8 @@ struct chunk {
     /* the rows that it has read */
     struct buffer first, last, page_first; /* positions; `page_first` and `last` of its last page */
     size_t rows, page_rows;                /* of all pages; of its last page */
-    double pages_left;                     /* estimated, behind the cursor */
-    double worth;        /* of scan_split: of a question for what is behind the cursor */
+    double pages_left;                     /* estimated, after the cursor */
+    double worth;        /* of scan_split: of a question for what is after the cursor */
     double taken_before; /* pages taken from the scan when the first waiting page arrived */
 };
 

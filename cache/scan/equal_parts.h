@@ -15,7 +15,7 @@ void equal_parts_destroy(struct equal_parts *equal);                            
 int equal_parts_add(struct equal_parts *equal, struct bytes position, double rows);
 double equal_parts_rows(const struct equal_parts *equal); /* the sum */
 
-/* The begin of the next part, from the second on, `parts` - 1 times: never before the last one. It
+/* The start of the next part, from the second on, `parts` - 1 times: never before the last one. It
  * is the end of the range for surplus parts, which are empty. Then nothing more is added. A view.
  */
 struct bytes equal_parts_next(struct equal_parts *equal);

@@ -59,7 +59,7 @@ bool gap_is_inside(const struct chunk *chunk)
     return range_is_in_partition(gap_range_of(chunk));
 }
 
-/* Is there a gap along partition keys behind its rows? */
+/* Is there a gap along partition keys after its rows? */
 static bool ends_across(const struct chunk *chunk)
 {
     return chunk->state != CHUNK_DONE && !gap_is_inside(chunk);
@@ -92,7 +92,7 @@ static struct gap_stretch stretch_before(const struct chunk *chunk)
     return stretch;
 }
 
-/* The same behind the gap, whose end is `end`. */
+/* The same after the gap, whose end is `end`. */
 static struct gap_stretch stretch_behind(const struct chunk *chunk, struct bytes end)
 {
     struct gap_stretch stretch = {.first = end};
@@ -128,7 +128,7 @@ static struct gap_stretch stretch_inside(const struct chunk *chunk)
                                 last > first ? (double)(last - first) : -1};
 }
 
-/* Those of the page behind it. */
+/* Those of the page after it. */
 static struct gap_stretch stretch_inside_behind(const struct chunk *chunk,
                                                 struct bytes partition_key, struct bytes end)
 {
@@ -147,7 +147,7 @@ static struct gap_stretch stretch_inside_behind(const struct chunk *chunk,
     return stretch;
 }
 
-/* Is no row known behind the gap, along its axis? */
+/* Is no row known after the gap, along its axis? */
 static bool is_at_end(const struct chunk *chunk)
 {
     bool is_inside = gap_is_inside(chunk);
@@ -255,7 +255,8 @@ static double density(const struct gap_axis *axis, const struct gap_stretch *str
     return width > 0 ? stretch->rows / width : -1;
 }
 
-/* Of two densities, of which one is many times the other: as if it fell evenly in orders. */
+/* The mean of the density along the gap. If one is many times the other, the density is assumed to
+ * fall exponentially. */
 static double mean_density(double a, double b)
 {
     double less = MIN(a, b), more = MAX(a, b);
@@ -292,7 +293,7 @@ void gap_draw_line(const struct gap_axis *axis, double page_rows, struct gap_lin
     }
 }
 
-/* The least position behind all keys that start with `prefix` and a character like the last one of
+/* The least position after all keys that start with `prefix` and a character like the last one of
  * it: the bits of `mask` do not count. Appends nothing if there is none. */
 static int append_behind_like(struct bytes prefix, size_t last, uint32_t character, uint32_t mask,
                               struct buffer *ret)

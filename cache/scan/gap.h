@@ -3,7 +3,7 @@
 #define CACHE_SCAN_GAP_H
 /* The gap of a chunk: the range between the rows that a page has shown and the end of the chunk.
  * scan_split never reads most gaps. It estimates how many rows a gap has: the density of the rows
- * before and behind it, times its width. Both are measured along one axis of keys, by the key
+ * before and after it, times its width. Both are measured along one axis of keys, by the key
  * model: along row keys if the gap ends with its partition, else along partition keys. Pure; one
  * thread.
  *
@@ -26,8 +26,8 @@ struct gap_axis {
     struct bytes end; /* the key at the end of the gap; data NULL: all keys */
     bool is_unbounded;
     double shown;             /* rows before the gap, on this axis */
-    double others;            /* rows behind it; of row keys */
-    struct bytes first, last; /* of row keys: of the rows before and behind it */
+    double others;            /* rows after it; of row keys */
+    struct bytes first, last; /* of row keys: of the rows before and after it */
     bool is_lone;             /* of row keys: one page of the partition was read */
 };
 
@@ -57,7 +57,7 @@ size_t gap_first_of_last(const struct run *run); /* the first row of the page's 
  * it. Of one along partition keys left.rows is negative where rows of one partition alone are. */
 void gap_find_axis(const struct gap_models *models, const struct chunk *chunk,
                    struct gap_axis *ret);
-/* Of an unbounded gap: appends the first key behind all keys that share a beginning with the last
+/* Of an unbounded gap: appends the first key after all keys that share a beginning with the last
  * key: the shortest beginning whose keys end inside the gap. So each answer there shows how far the
  * keys go, or bounds them.
  * Appends nothing if only keys are left that share all that a page's keys share. 0 or -ENOMEM. */

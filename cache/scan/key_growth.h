@@ -26,7 +26,7 @@ enum key_growth_kind {
 struct key_growth { /* embedded, or on the stack; private */
     uint64_t keys;
     enum key_growth_kind kind; /* of the candidate */
-    struct buffer around;      /* its text before and behind the number, with a NUL between */
+    struct buffer around;      /* its text before and after the number, with a NUL between */
     uint64_t votes, members;
     uint64_t least, greatest; /* number of a counter */
     struct buffer first, last, scratch;

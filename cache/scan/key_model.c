@@ -14,7 +14,7 @@
 #include "client/base/position.h"
 #include "client/base/unicode.h"
 
-#define PLACES    64   /* contexts by index; bytes behind them use the other contexts */
+#define PLACES    64   /* contexts by index; bytes after them use the other contexts */
 #define TAILS     4096 /* contexts by hash; collisions only add noise */
 #define CONTEXTS  (PLACES + TAILS)
 #define LENGTHS   256

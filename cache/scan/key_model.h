@@ -16,7 +16,7 @@ struct key_model;
 int key_model_create(struct key_model **ret);
 void key_model_destroy(struct key_model *model); /* takes NULL */
 
-/* Learns `key`. `previous`: the greatest learned key before it; empty: none. Only the bytes behind
+/* Learns `key`. `previous`: the greatest learned key before it; empty: none. Only the bytes after
  * the beginning that both share are learned. */
 int key_model_learn(struct key_model *model, struct bytes previous, struct bytes key);
 

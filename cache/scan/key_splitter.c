@@ -80,7 +80,7 @@ size_t key_splitter_credit(const struct key_splitter *splitter, const struct par
     return speculation_budget(splitter->good, GUESSES_PER_ANSWER, out, idle);
 }
 
-/* *item becomes the gap behind the cut. A place outside the gap is ignored. */
+/* *item becomes the gap after the cut. A place outside the gap is ignored. */
 static int cut(struct partition_map *map, struct known **item, struct bytes at)
 {
     struct range range = gap_range((*item)->gap);
@@ -120,7 +120,7 @@ static int append_place(const struct key_splitter *splitter, const struct line *
 
 /* Where the last page was one partition, the next keys are expected to look like its key: the cut
  * gets the same length and the same end. Example: the page was partition "042-tenant" and the cut
- * is "07", so it becomes "072-tenant", and lies behind that partition, since it may exist. */
+ * is "07", so it becomes "072-tenant", and lies after that partition, since it may exist. */
 static int end_like_key(struct buffer *at, const struct gap *gap)
 {
     uint32_t character;
@@ -156,8 +156,8 @@ static int cut_evenly(struct key_splitter *splitter, struct partition_map *map, 
     return r;
 }
 
-/* The end of the alphabet of the first character: behind the digits or behind the letters. NULL:
- * the alphabet is unknown. "": the character itself is an ASCII character behind an alphabet. */
+/* The end of the alphabet of the first character: after the digits or after the letters. NULL:
+ * the alphabet is unknown. "": the character itself is an ASCII character after an alphabet. */
 static const char *end_of_alphabet(struct bytes child)
 {
     char c;
@@ -185,7 +185,7 @@ static int append_child(const struct key_splitter *splitter, const struct line *
     return is_behind ? buffer_append_string(ret, POSITION_AFTER) : 0;
 }
 
-/* Between the characters that may follow `common`. `is_behind`: the cut lies behind the partition
+/* Between the characters that may follow `common`. `is_behind`: the cut lies after the partition
  * whose key is `common` and that character. */
 static int cut_children(struct key_splitter *splitter, struct partition_map *map,
                         struct known *item, struct bytes common, bool is_behind, size_t cuts)
@@ -197,7 +197,7 @@ static int cut_children(struct key_splitter *splitter, struct partition_map *map
     struct known *behind = item;
     int r = 0;
     if (end && !end[0])
-        return 0; /* few keys are behind an alphabet: one answer shows them */
+        return 0; /* few keys are after an alphabet: one answer shows them */
     if (end && cuts > 1) {
         (void)buffer_append(&at, common);
         (void)buffer_append_string(&at, end);

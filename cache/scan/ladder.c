@@ -22,7 +22,7 @@ size_t shared_characters(struct bytes a, struct bytes b)
     }
 }
 
-/* The first `count` characters behind the first `common` bytes; *ret_count: how many there are. */
+/* The first `count` characters after the first `common` bytes; *ret_count: how many there are. */
 static struct bytes first_characters(struct bytes key, size_t common, size_t count,
                                      size_t *ret_count)
 {
@@ -36,7 +36,7 @@ static struct bytes first_characters(struct bytes key, size_t common, size_t cou
     return bytes_first(key, size);
 }
 
-/* One character more than `lo` and `hi` share, if `hi` is the end behind all that starts so: every
+/* One character more than `lo` and `hi` share, if `hi` is the end after all that starts so: every
  * key in ["ab", "ac") starts with "ab". */
 size_t shared_in_range(struct bytes lo, struct bytes hi)
 {
@@ -74,7 +74,7 @@ struct bytes ladder_key_of_lone(struct bytes key)
     return first_characters(key, 0, MAX(count, 1) - 1, &count);
 }
 
-/* Behind the near rungs: in the middle of the rung's share of the depths that are left. */
+/* After the near rungs: in the middle of the rung's share of the depths that are left. */
 static size_t characters_left_out(const struct ladder *ladder, size_t index)
 {
     size_t near = ladder->near;

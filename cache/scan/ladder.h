@@ -4,9 +4,9 @@
 /* Ladder: cuts a range where the keys' common beginning may change. Pure; one thread.
  *
  * A page with "customer_000001" to "customer_000999" does not show whether all keys of the range
- * start with "customer_". So the range is cut behind all keys that start with "customer_000", then
- * behind all that start with "customer_00", and so on. These cuts are the rungs, from the deepest
- * (the nearest) to the flattest. The answers show behind which rung other keys begin. All sizes
+ * start with "customer_". So the range is cut after all keys that start with "customer_000", then
+ * after all that start with "customer_00", and so on. These cuts are the rungs, from the deepest
+ * (the nearest) to the flattest. The answers show after which rung other keys begin. All sizes
  * are bytes of whole CESU-8 characters. */
 #include "cache/scan/key_model.h"
 
@@ -28,18 +28,18 @@ enum ladder_spacing {
 };
 
 struct ladder {
-    struct bytes key;   /* a rung: the bound behind all keys with one of its beginnings; a view */
+    struct bytes key;   /* a rung: the bound after all keys with one of its beginnings; a view */
     size_t common;      /* beginnings are longer than this */
-    size_t depths;      /* number of characters behind `common` */
+    size_t depths;      /* number of characters after `common` */
     size_t near, rungs; /* the first `near` rungs are one character apart */
 };
 
 /* A ladder of at most `most` rungs. */
 struct ladder ladder_of(struct bytes key, size_t common, enum ladder_spacing spacing, size_t most);
-/* The ladder's key if a page has only `key`: `key` without its last character. A rung behind the
+/* The ladder's key if a page has only `key`: `key` without its last character. A rung after the
  * keys that start with all of `key` would be of no use: the next key shows as much. */
 struct bytes ladder_key_of_lone(struct bytes key);
-/* Appends rung `index`, 0 is the deepest: the least bound behind all keys with its beginning. */
+/* Appends rung `index`, 0 is the deepest: the least bound after all keys with its beginning. */
 int ladder_append_rung(const struct ladder *ladder, size_t index, struct buffer *ret);
 
 #endif

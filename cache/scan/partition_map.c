@@ -192,7 +192,7 @@ static void outcome_finish(struct outcome *outcome)
 }
 
 /* A page may end inside a partition. If it shows a row of it, the partition is known, and the rest
- * of the gap begins behind it. Otherwise the rest begins with it. */
+ * of the gap begins after it. Otherwise the rest begins with it. */
 static int find_hi(struct outcome *outcome, struct bytes gap_hi)
 {
     struct bytes end = page_range(outcome->page).hi, key = position_partition_key(end);
@@ -253,7 +253,7 @@ static void put_before(struct partition_map *map, struct known *item, struct out
     }
 }
 
-/* The gap becomes its rest behind the page. */
+/* The gap becomes its rest after the page. */
 static void shrink(struct gap *gap, struct outcome *outcome)
 {
     gap->is_guess = false;

@@ -7,7 +7,7 @@
  *
  * Example: the gap ["", "\xff") is requested. The page has rows of "a", "b" and "c", and ends
  * inside "c". Then the map is: a, b, c, gap ["c\1", "\xff"). The rest of partition "c" need not be
- * read: its key is known, and the gap begins behind the whole partition. Gaps do not overlap, so no
+ * read: its key is known, and the gap begins after the whole partition. Gaps do not overlap, so no
  * key is found twice, even if rows change meanwhile. */
 #include "cache/scan/scan.h"
 
@@ -25,7 +25,7 @@ struct gap {
     struct buffer begin, end; /* the first and last key of the last page before it, to estimate how
                                  dense keys are; empty: unknown */
     uint64_t id;              /* of the request in flight; 0: none */
-    bool is_guess;            /* its begin was made by a split: it may have no key */
+    bool is_guess;            /* its start was made by a split: it may have no key */
 };
 
 struct known {                   /* a partition key or a gap */
@@ -66,7 +66,7 @@ int partition_map_add_answer(struct partition_map *map, struct known *item,
                              const struct page *page);
 /* Removes a partition or an OPEN gap. */
 void partition_map_remove(struct partition_map *map, struct known *item);
-/* The keys in `range` are not needed. If `range` overlaps the begin or end of an OPEN gap, the gap
+/* The keys in `range` are not needed. If `range` overlaps the start or end of an OPEN gap, the gap
  * becomes shorter. If it holds the whole gap, an OPEN gap is removed, and an ASKED gap is NEEDLESS.
  * True: the gap was removed. */
 bool partition_map_cut(struct partition_map *map, struct known *item, struct range range);

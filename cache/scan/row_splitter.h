@@ -37,13 +37,13 @@ enum split_kind {
     SPLIT_EVEN,      /* pieces of equal width: keys are spread as the model expects */
     SPLIT_GALLOP,    /* cuts at growing distances: the last page was much denser than expected */
     SPLIT_LADDER,    /* cuts of ladder.h: keys share a long beginning */
-    SPLIT_PARTITION, /* a cut at the end of the partition in which the chunk reads, and cuts behind
+    SPLIT_PARTITION, /* a cut at the end of the partition in which the chunk reads, and cuts after
                         it where other partitions are expected */
 };
 
 struct split_plan {
     enum split_kind kind;
-    double pages; /* estimated, behind the cursor */
+    double pages; /* estimated, after the cursor */
     /* cuts are at row keys of one partition, or at partition keys: */
     const struct key_model *model; /* of these keys */
     bool is_inside;                /* row keys of one partition */
@@ -52,7 +52,7 @@ struct split_plan {
                                page with its first `shared` bytes */
     double begin, end;      /* places in the model: of the last key, and of the chunk's end */
     double page_width;      /* by how much places grow over one page */
-    bool is_ladder;         /* SPLIT_PARTITION: cuts behind it are those of a ladder, not even */
+    bool is_ladder;         /* SPLIT_PARTITION: cuts after it are those of a ladder, not even */
     bool is_nearly_through; /* SPLIT_PARTITION: the next page has the rest of the partition */
     bool has_siblings;      /* SPLIT_PARTITION: others were read before, so more are expected */
 };
@@ -62,7 +62,7 @@ void row_splitter_plan(const struct row_splitter *splitter, const struct chunk *
                        struct split_plan *ret);
 /* Appends the position where piece `index` of `pieces` begins; the chunk itself keeps piece 0.
  * SPLIT_EVEN: the next page stays in piece 0, because it is already requested, and the `reach`
- * pages behind it are split. The position may lie before the cursor or behind the end: the caller
+ * pages after it are split. The position may lie before the cursor or after the end: the caller
  * must check it. Appends nothing if the plan gives no position. */
 int row_splitter_append_point(const struct split_plan *plan, const struct chunk *chunk, int index,
                               int pieces, double reach, struct buffer *ret);

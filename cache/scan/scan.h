@@ -39,9 +39,9 @@ int scan_children_create(struct range range, const struct scan_limits *limits, s
 #define SCAN_FILTERED_RANGES 32
 int scan_filtered_create(struct range range, const struct scan_limits *limits, struct scan **ret);
 /* The distinct partition keys of a range between partition borders. After each page, the next query
- * begins behind the page's last partition. */
+ * begins after the page's last partition. */
 int scan_partitions_create(struct range range, const struct scan_limits *limits, struct scan **ret);
-/* Where the range is to be cut into `parts` parts with about as many rows each: the begin of each
+/* Where the range is to be cut into `parts` parts with about as many rows each: the start of each
  * but the first. Of at most 16 queries a part, each of few rows; none for one part. All requests
  * come before the first item. With fewer rows than parts, the last ones begin at the range's end.
  */
@@ -85,7 +85,7 @@ enum scan_state {
 /* The next request. `idle`: how many requests may still be sent; 0: one, but no guess. False: no
  * request before the next answer or take, or no memory. */
 bool scan_next_request(struct scan *scan, int idle, struct scan_request *ret);
-/* Takes ownership of the answer, also on -ENOMEM. In a scan of keys, the page must cover the begin
+/* Takes ownership of the answer, also on -ENOMEM. In a scan of keys, the page must cover the start
  * of the request's range, and may cover more than that range. */
 int scan_add_answer(struct scan *scan, uint64_t id, struct answer *answer);
 void scan_give_back(struct scan *scan, uint64_t id); /* no answer: the range is requested again */

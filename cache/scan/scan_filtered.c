@@ -74,7 +74,7 @@ static struct chunk *find_ready(const struct filtered_scan *self)
     return NULL;
 }
 
-/* The chunk becomes two; `at` lies inside. */
+/* Splits the chunk at `at`, which lies inside. */
 static int split(struct filtered_scan *self, struct chunk *chunk, struct bytes at)
 {
     struct chunk *behind;
@@ -85,7 +85,7 @@ static int split(struct filtered_scan *self, struct chunk *chunk, struct bytes a
 }
 
 /* Afterwards a query for the rest of the chunk alone is possible, if its token is of a longer one:
- * that one would go on behind the end through pages without rows. */
+ * that one would go on after the end through pages without rows. */
 static int make_expressible(struct filtered_scan *self, struct chunk *chunk)
 {
     bool is_own = bytes_equal(buffer_bytes(&chunk->query.hi), buffer_bytes(&chunk->end));
@@ -111,7 +111,7 @@ static bool ask_names(struct filtered_scan *self, int idle, struct scan_request 
     return true;
 }
 
-/* False also when memory is out: then the scan waits. */
+/* Returns false also if memory is out: then the scan waits. */
 static bool filtered_next_request(struct scan *scan, int idle, struct scan_request *ret)
 {
     struct filtered_scan *self = (struct filtered_scan *)scan;
@@ -162,7 +162,7 @@ static int add_child(struct filtered_scan *self, struct bytes key)
     return r;
 }
 
-/* A border that the first range has passed meanwhile splits nothing. */
+/* A border that the first range has passed is ignored. */
 static int split_at(struct filtered_scan *self, struct bytes border)
 {
     for (struct chunk *chunk = TAILQ_FIRST(&self->chunks); chunk; chunk = TAILQ_NEXT(chunk, link))
@@ -192,7 +192,7 @@ static void take_names(struct filtered_scan *self)
     self->stage = STAGE_RANGES;
 }
 
-/* Seeks the names behind the partition in which the chunk goes on. */
+/* Seeks the names after the partition in which the chunk goes on. */
 static int begin_names(struct filtered_scan *self, const struct chunk *chunk)
 {
     const struct scan_limits limits = {.page_rows = self->limits.page_rows, .fanout = FANOUT};

@@ -2,7 +2,7 @@
 /* Both scans of keys: the partitions of a range, and what a level shows.
  *
  * A page shows some partitions, and rows of the last one. The next question is for the partitions
- * behind that one (`PartitionKey gt last`), never for its other rows, so ten huge partitions cost
+ * after that one (`PartitionKey gt last`), never for its other rows, so ten huge partitions cost
  * ten requests: these are jumps. Free slots jump from places further on, where the key model
  * expects keys.
  *
@@ -23,7 +23,7 @@
 
 /* UNKNOWN -> PARTITIONS, if all gaps are known and there are at most `fanout` partitions
  * UNKNOWN -> MANY -> CHILDREN, if more are known; then, if their shared beginning is
- * A scan of the partitions of a range is PARTITIONS from the begin. */
+ * A scan of the partitions of a range is PARTITIONS from the start. */
 enum fate {
     FATE_UNKNOWN,
     FATE_PARTITIONS, /* the keys of the partitions are the names */
@@ -111,7 +111,7 @@ static struct known *join(struct level_scan *self, struct known *previous, struc
     return kept;
 }
 
-/* Joins all items from the partition before to the partition behind. NULL: an end of the list. */
+/* Joins all items from the partition before to the partition after. NULL: an end of the list. */
 static void join_between(struct level_scan *self, struct known *before, struct known *behind)
 {
     struct known *kept = partition_at_or_before(before);
@@ -285,7 +285,7 @@ static void level_give_back(struct scan *scan, uint64_t id)
 /* The search for keys that do not start with `key`, the beginning that all known keys share. */
 struct search {
     struct bytes key;               /* a view of a known key */
-    struct buffer behind;           /* the end behind all keys that start with `key` */
+    struct buffer behind;           /* the end after all keys that start with `key` */
     bool has_outside;               /* there are gaps where no key starts with it */
     struct known *outside, *across; /* the first open gaps: of these, and that reach there */
 };
@@ -384,7 +384,7 @@ static bool level_next_request(struct scan *scan, int idle, struct scan_request 
     return true;
 }
 
-/* Is its name certain? It is a prefix, or no gap behind it may hold a key of the same child. */
+/* Is its name certain? It is a prefix, or no gap after it may hold a key of the same child. */
 static bool is_certain(const struct level_scan *self, const struct known *item)
 {
     const struct known *next = TAILQ_NEXT(item, link);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* Where a range is to be cut into equal parts, by few queries. The range is a list of chunks. Each
- * shows a page at its begin, and has a gap behind it that was not read (gap.h). The gap that is
+ * shows a page at its start, and has a gap after it that was not read (gap.h). The gap that is
  * worth most is cut in two, and the second piece is asked. So the pages come to lie where the rows
  * are, until no gap has more than a small share of a part. A gap is worth the rows that are
  * expected in it. A wide one is worth more: what is not dense at its ends may be dense in its
  * middle.
  *
  * A page that has rows of one partition alone tells nothing of the density along partition keys, so
- * the gap behind it is cut at the end of its partition. The next partition is asked too: the
+ * the gap after it is cut at the end of its partition. The next partition is asked too: the
  * distance of both, and their rows, are the density there.
  *
- * Where no row is known behind a gap, the model may be wrong by orders. So there at most
+ * Where no row is known after a gap, the model may be wrong by orders. So there at most
  * three times as many rows are expected as were found, and where the model expects hardly any, the
- * gap is cut behind all keys with the same beginning (gap_append_rung). */
+ * gap is cut after all keys with the same beginning (gap_append_rung). */
 #include "cache/scan/equal_parts.h"
 #include "cache/scan/gap.h"
 #include "cache/scan/ladder.h"
@@ -100,7 +100,7 @@ static double width_in_rows(const struct split_scan *self, const struct gap_axis
            WIDTH_SHARE;
 }
 
-/* Sets how many rows are expected behind the cursor; infinite: the gap itself is to be asked. */
+/* Sets how many rows are expected after the cursor; infinite: the gap itself is to be asked. */
 static void estimate(const struct split_scan *self, struct chunk *chunk)
 {
     struct gap_axis axis;
@@ -176,7 +176,7 @@ static struct chunk *choose(struct split_scan *self)
     return best;
 }
 
-/* Cuts the chunk at self->point, if that lies inside its gap. *ret: the piece behind it, or NULL.
+/* Cuts the chunk at self->point, if that lies inside its gap. *ret: the piece after it, or NULL.
  */
 static int cut(struct split_scan *self, struct chunk *chunk, struct chunk **ret)
 {
@@ -204,7 +204,7 @@ static int set_point(struct split_scan *self, const struct gap_axis *axis, struc
     return position_append(&self->point, key, BYTES_LITERAL(""));
 }
 
-/* Behind the known rows of the axis, where the model may be wrong by orders. *ret: as of cut. */
+/* After the known rows of the axis, where the model may be wrong by orders. *ret: as of cut. */
 static int cut_at_end(struct split_scan *self, struct chunk *chunk, const struct gap_axis *axis,
                       struct chunk **ret)
 {
@@ -215,7 +215,7 @@ static int cut_at_end(struct split_scan *self, struct chunk *chunk, const struct
     return r < 0 ? r : cut(self, chunk, ret);
 }
 
-/* Behind all keys that share a long beginning with the last one, or most of it. */
+/* After all keys that share a long beginning with the last one, or most of it. */
 static int cut_at_rung(struct split_scan *self, struct chunk *chunk, const struct gap_axis *axis,
                        size_t common, size_t shared)
 {
@@ -260,7 +260,7 @@ static int divide(struct split_scan *self, struct chunk *chunk)
     return r < 0 ? r : cut(self, chunk, &behind);
 }
 
-/* Cuts the gap behind the partition of the last row. */
+/* Cuts the gap after the partition of the last row. */
 static int cut_behind_partition(struct split_scan *self, struct chunk *chunk)
 {
     struct chunk *behind;
@@ -324,7 +324,7 @@ static struct chunk *find_asked(const struct split_scan *self, uint64_t id)
     return chunk;
 }
 
-/* Most of the page are rows of its last partition, and the gap reaches behind that. */
+/* Most of the page are rows of its last partition, and the gap reaches after that. */
 static bool is_partition_large(const struct chunk *chunk)
 {
     const struct run *run = gap_last_run(chunk);

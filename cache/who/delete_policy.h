@@ -9,7 +9,7 @@
  * A single `rm` gets the service's answer; a process that deletes many files is fast. The decision
  * depends on the process's burst: its unlinks without a rest of DELETE_POLICY_REST_MS in which no
  * unlink begins and none is answered. The count of a burst is its number of NOW decisions. It is 0
- * at the begin of the burst and again after a delete has failed. The columns say whether the
+ * at the start of the burst and again after a delete has failed. The columns say whether the
  * process has listed the directory of the unlink:
  *
  *   since the count was 0             not listed    listed    for example

@@ -2,7 +2,7 @@
 #include "cache/who/etag_memory.h"
 
 struct remembered {
-    struct map_item item; /* the ETag is behind the key */
+    struct map_item item; /* the ETag is after the key */
     size_t etag_size;
     struct later_etag *later; /* NULL: the ETag is known */
     int64_t until_ms;

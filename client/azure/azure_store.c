@@ -66,8 +66,8 @@ static int azure_query(struct table_store *store, const struct query *query, str
     r = service_send(service, &request, r, call, &answer);
     if (r < 0)
         return r;
-    /* rows outside the range are dropped only if the filter was widened: else they are an error,
-     * which the wrapper finds */
+    /* rows outside the range are dropped only if the filter was widened; otherwise the caller of
+     * the store reports them as an error */
     r = entity_answer_page(buffer_bytes(&answer.body), is_widened ? query->range : RANGE_ALL,
                            query->keys_only, call, builder, &dropped);
     if (r == 0)
@@ -87,15 +87,16 @@ static bool is_legal(struct bytes key)
     return true;
 }
 
-/* May a path name the entity? The service allows no key with one of / \\ # ? or a control
- * character, and may refuse the path, whether there is such an entity or not. Azurite answers 500
- * to each path with a `/`, however it is encoded. */
+/* Can a path name the entity? The service allows no key with / \\ # ? or a control character, and
+ * may refuse such a path whether the entity exists or not. Azurite answers 500 to each path with a
+ * `/`, however it is encoded. */
 static bool has_path(struct bytes position)
 {
     return is_legal(position_partition_key(position)) && is_legal(position_row_key(position));
 }
 
-/* For a key that no path can name: queries the rows around it, until a page has it. */
+/* For a key that no path can name: queries a range that holds only this row, until a page has it.
+ * */
 static int get_by_query(struct table_store *store, const char *table, struct bytes position,
                         struct call *call, struct page_builder *builder)
 {
@@ -120,7 +121,7 @@ static int get_by_query(struct table_store *store, const char *table, struct byt
     }
     (void)call_fail(call, -EPROTO, "the service answered %d pages in a row without a row",
                     GET_MAX_PAGES);
-    call->failure.is_retryable = true; /* after a pause, and not for ever */
+    call->failure.is_retryable = true; /* after a pause, a limited number of times */
     return -EPROTO;
 }
 

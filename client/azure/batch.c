@@ -27,7 +27,7 @@ int batch_append_content_type(struct buffer *ret, const char *id)
     return buffer_append_format(ret, "multipart/mixed; boundary=batch_%s", id);
 }
 
-/* Without a signature and a version: the batch request has them. */
+/* A part has no signature and no version: the batch request has them. */
 static int append_part(struct buffer *ret, const struct batch *batch, size_t i)
 {
     const struct write *write = &batch->writes[i];
@@ -122,7 +122,7 @@ static enum delimiter take_delimiter(struct multipart *multipart, struct bytes *
     return NO_DELIMITER;
 }
 
-/* Takes the lines before the first empty line, and that line. */
+/* Takes the lines before the first empty line, and the empty line. */
 static struct bytes take_head(struct bytes *text)
 {
     struct bytes whole = *text;
@@ -252,7 +252,8 @@ static int read_result(const struct inner_answer *inner, const struct write *wri
     return 0;
 }
 
-/* Is it the begin of an answer, which ends with a delimiter and "--"? Then the rest was lost. */
+/* Is it the start of a multipart answer, which must end with a delimiter and "--"? Then the rest
+ * was lost. */
 static bool breaks_off(struct bytes body)
 {
     struct bytes dashes = BYTES_LITERAL("--"), text = bytes_trim(body);

@@ -106,7 +106,7 @@ static const char *advice_of_permissions(const struct refused_request *request)
 {
     struct bytes value = {0};
     if (credential_parameter(request->credential, "si", &value))
-        return NULL; /* the policy may name further ones */
+        return NULL; /* a stored access policy may have further permissions */
     (void)credential_parameter(request->credential, "sp", &value);
     for (size_t i = 0; i < ARRAY_SIZE(permissions); i++) {
         if (strchr(request->needs, permissions[i].letter) &&

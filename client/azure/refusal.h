@@ -22,7 +22,7 @@ struct refused_request {
  * explain the failure; then failure->advice is best. */
 const char *refusal_advice(const struct refused_request *request, const struct failure *failure);
 
-/* Adds the identity in the token to the begin of the failure's message. `challenge`: the answer's
+/* Adds the identity in the token to the start of the failure's message. `challenge`: the answer's
  * WWW-Authenticate header, untrusted; empty: none. If it names another tenant than the token's, the
  * message says so, and the advice is to get tokens from that tenant. */
 void refusal_name_identity(const struct token_claims *claims, struct bytes challenge,

@@ -24,7 +24,7 @@ struct service {
     struct clock_skew *skew;               /* NULL: requests are signed with this machine's time */
     struct http *http;
     const char *base_path; /* "" or "/account": the end of the endpoint's URL */
-    struct bytes origin;   /* scheme://host[:port]: the begin of the endpoint's URL */
+    struct bytes origin;   /* scheme://host[:port]: the start of the endpoint's URL */
 };
 
 void service_request_init(struct service_request *request, const struct service *service,
@@ -56,7 +56,7 @@ static bool is_change(const struct service_request *request)
     return strcmp(request->method, "GET") != 0;
 }
 
-/* Of what was appended to it, by whichever call. */
+/* The error of the buffers that the request was built in. */
 static int request_error(const struct service_request *request)
 {
     const int errors[] = {request->path.error, request->query.error, request->headers.error,
@@ -389,7 +389,7 @@ int service_create(const struct service_options *options, const struct clock *cl
     service->connection = options->connection;
     service->tokens = options->tokens;
     service->credentials = options->credentials;
-    if (endpoint->is_https || endpoint->is_loopback) /* elsewhere anybody could set the time */
+    if (endpoint->is_https || endpoint->is_loopback) /* elsewhere another host could set the time */
         service->skew = options->skew;
     service->origin = (struct bytes){endpoint->url, endpoint->origin_size};
     service->base_path = endpoint->url + service->origin.size;

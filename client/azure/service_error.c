@@ -217,7 +217,8 @@ bool service_error_read(const struct service_answer *answer, int64_t now_utc_100
     const struct rule *rule = find_rule(answer->status, failure.code);
     failure.error = rule->error;
     failure.is_retryable = rule->is_retryable;
-    /* an answer that is not the service's (a 404 without a code) does not show what was done */
+    /* an answer that is not the service's (a 404 without a code) does not show whether the change
+     * was made */
     bool is_open = leaves_open(answer->status) || failure.error == -EPROTO;
     failure.is_ambiguous = answer->is_of_change && is_open;
     failure.advice = rule->advice;

@@ -27,11 +27,11 @@ struct range { /* [lo, hi) */
 #define RANGE_ALL ((struct range){BYTES_LITERAL(""), BYTES_LITERAL(POSITION_END)})
 
 struct bytes position_partition_key(struct bytes position);
-/* Has it a NUL? Then it is a row's position, or a bound inside a partition or at its begin. */
+/* Has it a NUL? Then it is a row's position, or a bound inside a partition or at its start. */
 bool position_has_row(struct bytes position);
 struct bytes position_row_key(struct bytes position); /* empty without NUL */
 int position_append(struct buffer *ret, struct bytes partition_key, struct bytes row_key);
-/* Appends the least position behind a row, or behind a whole partition (`position`: a PartitionKey
+/* Appends the least position after a row, or after a whole partition (`position`: a PartitionKey
  * without NUL). */
 int position_append_behind(struct buffer *ret, struct bytes position);
 

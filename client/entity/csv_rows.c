@@ -22,7 +22,7 @@ struct column {
 struct fields { /* of a row */
     struct buffer text;
     size_t ends[CSV_ROWS_COLUMN_MAX];
-    size_t count; /* those behind the last of `ends`, too */
+    size_t count; /* those after the last of `ends`, too */
 };
 
 enum doing { READING_ROWS, SEEKING_LINE, HAVING_FAILED };
@@ -52,7 +52,7 @@ bool csv_delimiter_parse(const char *text, char *ret)
     return true;
 }
 
-/* libcsv takes away what this calls a blank around a value: nothing. */
+/* libcsv removes from a value's ends what this function calls a blank: nothing. */
 static int is_blank(unsigned char c)
 {
     (void)c;
@@ -442,7 +442,7 @@ static int read_line(struct csv_rows *rows, struct bytes line, struct stream_obj
     size_t n = csv_parse(&rows->parser, line.data, line.size, add_field, end_row, rows);
     rows->at += n;
     if (n < line.size)
-        return refuse(rows, rows->at, "a quote where none can be, or text behind one", ret);
+        return refuse(rows, rows->at, "a quote where none can be, or text after one", ret);
     if (rows->is_row_whole)
         return take_whole_row(rows, ret);
     if (!rows->is_row_begun)
@@ -464,8 +464,8 @@ static int read_end(struct csv_rows *rows, struct stream_object *ret)
     return rows->is_row_whole ? take_whole_row(rows, ret) : 0;
 }
 
-/* At the begin of a row: a file that was appended to another one may have a mark, too. True: more
- * input is needed to tell. */
+/* At the start of a row: a file that was appended to another one may begin with a byte order mark,
+ * too. True: more input is needed. */
 static bool skip_marks(struct csv_rows *rows)
 {
     static const struct bytes mark = BYTES_LITERAL(JSON_BYTE_ORDER_MARK);

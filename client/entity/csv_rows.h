@@ -17,10 +17,10 @@
  *   column counts, or String. Without such columns every value is a String, or with `infers` a
  *   number, Boolean or time if it looks like one.
  * - An empty value without a type is an absent property; with a type, an empty value of that type.
- * - Blanks around a value belong to it. A byte order mark at the begin is skipped.
+ * - Blanks around a value belong to it. A byte order mark at the start is skipped.
  * - Timestamp is ignored.
  *
- * Refused rows: a quote inside a value without quotes, text behind a value's last quote, a number
+ * Refused rows: a quote inside a value without quotes, text after a value's last quote, a number
  * of values other than that of the columns. Reading resumes in the next line. Values are not
  * checked against their types. */
 #include "client/entity/object_source.h"

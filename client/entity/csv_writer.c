@@ -176,7 +176,7 @@ static bool needs_quotes(const struct csv_writer *writer, struct bytes value)
     static const struct bytes mark = BYTES_LITERAL(JSON_BYTE_ORDER_MARK);
     if (value.size == 0)
         return false;
-    if (bytes_start_with(value, mark)) /* no mark is at the begin of a row then */
+    if (bytes_start_with(value, mark)) /* no mark is at the start of a row then */
         return true;
     for (size_t i = 0; i < value.size; i++) {
         char c = value.data[i];

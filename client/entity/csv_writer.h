@@ -13,7 +13,7 @@
  * added has fewer values: csv_writer_append_end appends empty values for the missing ones.
  *
  * Lines end with LF. Values and names are quoted if they have a delimiter, a quote, a line end, a
- * blank at their begin or end, or a byte order mark at their begin. */
+ * blank at their start or end, or a byte order mark at their start. */
 #include "client/entity/entity_line.h"
 
 struct csv_writer;

@@ -5,7 +5,7 @@
  *
  *     {"PartitionKey":"p","RowKey":"r","odata.etag":"W/\"1\"","A@odata.type":"Edm.Int64","A":"5"}
  *
- * It is the canonical text (entity_text.h) without line breaks and blanks. Optional members behind
+ * It is the canonical text (entity_text.h) without line breaks and blanks. Optional members after
  * the keys are the ETag and the Timestamp, which the canonical text does not have. */
 #include "client/base/bytes.h"
 

@@ -29,7 +29,7 @@ struct entity_lines { /* private to entity_lines.c */
     struct json_reader json;
     struct entity_property last;
     struct bytes text;
-    size_t end; /* offset behind what was read; 1: only the bracket */
+    size_t end; /* offset after what was read; 1: only the bracket */
 };
 
 void entity_lines_init(struct entity_lines *lines, struct bytes text);

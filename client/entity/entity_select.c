@@ -9,7 +9,7 @@ static int compare_names(const void *left, const void *right)
     return bytes_compare(*a, *b);
 }
 
-/* The problem with the name at the begin of the rest of a list, and where it lies in the rest;
+/* The problem with the name at the start of the rest of a list, and where it lies in the rest;
  * NULL: none. */
 static const char *check_name(struct bytes rest, size_t size, size_t *ret_at)
 {

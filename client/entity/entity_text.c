@@ -63,7 +63,8 @@ static int reject(struct json_reader *reader, const char *problem)
     return -EPROTO;
 }
 
-/* The entity cannot be understood, but is read to its end, for the keys that may follow. */
+/* Notes why the entity cannot be understood. It is read to its end nevertheless, for the keys that
+ * may follow. */
 static void note_problem(struct entity_text *text, struct bytes property, const char *problem)
 {
     if (text->problem)

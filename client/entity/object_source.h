@@ -18,7 +18,7 @@ struct stream_object {
     /* From 1; the column in characters, 0: none. Where the object begins; if the text is not JSON:
      * of the wrong byte. */
     uint64_t line, column;
-    uint64_t end_offset; /* in the input, behind the object's last byte */
+    uint64_t end_offset; /* in the input, after the object's last byte */
     const char *refusal; /* NULL: a whole object; else why it is refused, a static text */
     bool is_listed;      /* an element of a list in an answer: its ETag is that of another table */
     bool is_of_items;    /* an element of a list called "items": its `etag` is not a property */

@@ -46,7 +46,7 @@ static void note(struct object_stream *stream, size_t offset, const char *refusa
                                            .is_of_items = stream->list == LIST_ITEMS};
 }
 
-/* Removes the bytes from `begin` to `end`, which is not behind `at`. */
+/* Removes the bytes from `begin` to `end`, which is not after `at`. */
 static void drop(struct object_stream *stream, size_t begin, size_t end)
 {
     size_t n = text_input_drop(&stream->source.input, begin, end);
@@ -63,8 +63,8 @@ static void drop_read(struct object_source *source)
     stream->begin = 0;
 }
 
-/* Of a long text that is refused, what was read of it behind its maximum is forgotten. `kept`: from
- * there on it is still needed. */
+/* Forgets what was read of a refused text beyond its maximum. `kept`: still needed from there on.
+ * */
 static void cut(struct object_stream *stream, size_t kept)
 {
     size_t most = stream->begin + OBJECT_SOURCE_OBJECT_MAX;
@@ -155,7 +155,7 @@ static const char *refusal_of(const struct object_stream *stream, size_t size)
     return size > OBJECT_SOURCE_OBJECT_MAX ? "an object of more than 8 MiB" : NULL;
 }
 
-/* An object can be too long before its end is there: then what was read of it goes. */
+/* An object may be too long before its end was read: then what was read of it is dropped. */
 static int need_more(struct object_stream *stream)
 {
     stream->at = stream->source.input.text.size;
@@ -177,7 +177,7 @@ static enum list list_of(struct bytes name)
                                                        : NO_LIST;
 }
 
-/* Is this token of an object at the top the begin of its list? */
+/* Is this token of an object at the top the start of its list? */
 static bool begins_list(struct object_stream *stream, const struct json_token *token)
 {
     size_t depth = json_reader_depth(&stream->reader);
@@ -326,7 +326,7 @@ static int begin_value(struct object_stream *stream, struct stream_object *ret)
     if (stream->array == BEHIND_VALUE)
         return refuse(stream, stream->at, "a comma is expected here", ret);
     if (stream->array == BEHIND_COMMA && is_bracket)
-        return refuse(stream, stream->at, "a bracket behind a comma", ret);
+        return refuse(stream, stream->at, "a bracket after a comma", ret);
     json_reader_init(&stream->reader);
     stream->named = NO_LIST;
     stream->has_key = false;

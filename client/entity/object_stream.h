@@ -15,7 +15,7 @@
  * concatenated. An object's text is JSON (RFC 8259, strict, UTF-8); its members are not checked.
  *
  * Other input is refused. Reading resumes:
- * - after another JSON value, or an object over OBJECT_SOURCE_OBJECT_MAX: behind its end;
+ * - after another JSON value, or an object over OBJECT_SOURCE_OBJECT_MAX: after its end;
  * - after input that is not JSON: at the next line that begins with `{`, if blanks, `[` and `,` are
  *   ignored.
  * Inside an array or list reading does not resume. If there is input that is not JSON, or the input

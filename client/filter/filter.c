@@ -36,7 +36,7 @@ const char *filter_text(const struct filter *filter)
     return filter->tree.text;
 }
 
-/* For each relation to a key, the text to append to the key to get the begin and the end of the
+/* For each relation to a key, the text to append to the key to get the start and the end of the
  * matching positions; data NULL: no bound. */
 static const struct {
     struct bytes lo, hi;
@@ -51,7 +51,7 @@ static const struct {
 struct bounds {
     const struct filter_node *partition; /* the comparison that sets PartitionKey; NULL: none */
     struct buffer *lo, *hi;
-    struct buffer key; /* the begin of the position that the comparison gives */
+    struct buffer key; /* the start of the position that the comparison gives */
 };
 
 /* Moves an end of the bounds to the key and `behind`, if that makes them narrower. */
@@ -132,7 +132,8 @@ int filter_bounds(const struct filter *filter, struct buffer *lo, struct buffer 
     return r;
 }
 
-/* Unknown: the text is not read yet. `and` is the minimum, `or` the maximum, `not` the inverse. */
+/* TRUTH_UNKNOWN: the text is not read yet. `and` is the minimum, `or` the maximum, `not` the
+ * inverse. */
 enum truth { TRUTH_FALSE, TRUTH_UNKNOWN, TRUTH_TRUE };
 
 static unsigned evaluate(const struct filter_node *node, const unsigned char *truths)

@@ -17,7 +17,7 @@ struct filter_constant {
     struct buffer bytes; /* String: CESU-8; Guid: 16 bytes; Binary: its bytes */
 };
 
-/* 1: reads the constant at the begin of `text`, and removes it from `text`; a NUL must follow the
+/* 1: reads the constant at the start of `text`, and removes it from `text`; a NUL must follow the
  * text. 0: no constant begins there. -EINVAL: it is wrong; ret_problem is the reason. -ENOMEM. */
 int filter_constant_read(struct bytes *text, struct filter_constant *ret, const char **ret_problem);
 void filter_constant_finish(struct filter_constant *constant);

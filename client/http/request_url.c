@@ -186,9 +186,9 @@ static int append_bound(struct filter *filter, struct comparison comparison)
         filter, (struct comparison){comparison.property, is_low ? "ge" : "lt", buffer_bytes(&key)});
 }
 
-/* No request holds a control character, because no key may. A range that begins behind all keys
- * that start with "a~" begins at "a" and U+007F, and is asked from behind "a~" and U+FFFF, the last
- * key before it but for its own longer ones. */
+/* No key holds a control character, so no request does. A range that starts after all keys with the
+ * prefix "a~" starts at "a" and U+007F. The request starts after "a~" and U+FFFF instead: only keys
+ * that start with this one lie between. */
 #define DELETE             "\x7F"
 #define LAST_BEFORE_DELETE "~\xEF\xBF\xBF"
 

@@ -24,7 +24,7 @@ static bool has_zone(CURLU *handle)
     return has;
 }
 
-/* Does the host stand in the text, behind the scheme, in any case? */
+/* Does the host stand in the text, after the scheme, in any case? */
 static bool is_as_written(const char *host, const char *text)
 {
     const char *written = strstr(text, "://");

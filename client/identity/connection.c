@@ -60,7 +60,7 @@ static int set_endpoint(struct connection *ret, const char *what, struct bytes u
     return endpoint_parse(&ret->endpoint, what, url, account, call);
 }
 
-/* What a text looks like that is no credential of the kind that is wanted. NULL: like none. */
+/* What a text looks like if it is not a credential of the expected kind. NULL: unknown. */
 static const char *look_at_credential(struct bytes text)
 {
     if (bytes_find(text, BYTES_LITERAL("AccountKey=")) ||
@@ -408,7 +408,7 @@ static int is_owner(struct bytes source, const struct variables *variables, stru
     _cleanup_(connection_finish) struct connection wanted = {0}, named = {0};
     bool has_string = variables->connection_string.size > 0;
     bool has_url = has_string || variables->sas_url.size > 0;
-    struct call ignored = {0}; /* a name that stands for no host owns none */
+    struct call ignored = {0}; /* a name that is no host owns nothing */
     int r = parse_source(&wanted, source, call);
     if (r == 0 && !has_url && is_url(source) && variables->account.size > 0)
         (void)parse_source(&named, variables->account, &ignored);
@@ -429,7 +429,7 @@ static int is_owner(struct bytes source, const struct variables *variables, stru
     return 0;
 }
 
-/* What is another account's does not count. */
+/* Ignores the variables of another account. */
 static int keep_own(struct bytes source, struct variables *variables, struct call *call)
 {
     bool is_own = false;
@@ -454,7 +454,7 @@ static int check_account(const struct connection *connection, const struct varia
                           (int)account.size, account.data, by, connection->endpoint.account);
 }
 
-/* http is for what stays on this machine or is public. */
+/* http is allowed on this machine, and for what is public. */
 static int check_encryption(const struct connection *connection, bool allows_http,
                             struct call *call)
 {

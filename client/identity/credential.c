@@ -79,7 +79,7 @@ static bool find_parameter(struct bytes query, struct bytes name, struct bytes *
     return false;
 }
 
-/* Of a credential that is sent as it is. */
+/* Creates a credential that is sent as it is. */
 static int create_token(enum kind kind, struct bytes text, struct credential **ret)
 {
     struct credential *credential = allocate(kind, text.size);

@@ -6,7 +6,7 @@
 #include <arpa/inet.h>
 #include <strings.h>
 
-#define SECONDARY "-secondary" /* behind the account's name: its other location */
+#define SECONDARY "-secondary" /* after the account's name: its other location */
 
 #define SEGMENTS_MAX 2 /* account and table */
 #define HOST_MAX     253
@@ -291,7 +291,7 @@ int endpoint_parse_at(struct endpoint *ret, const char *what, struct bytes url, 
     return set_endpoint(ret, what, &parts, (struct bytes){0}, call);
 }
 
-/* Where SECONDARY stands in the URL, behind the account's name; NULL: nowhere. */
+/* Where SECONDARY stands in the URL, after the account's name; NULL: nowhere. */
 static const char *find_secondary(const struct endpoint *endpoint)
 {
     size_t size = strlen(endpoint->account);

@@ -5,7 +5,7 @@
 #include "client/base/bytes.h"
 #include "client/store/call.h"
 
-/* Removes blanks and line ends at both ends, and a byte order mark at the begin. -EINVAL, with the
+/* Removes blanks and line ends at both ends, and a byte order mark at the start. -EINVAL, with the
  * reason in call->failure: the first or last character is a quotation mark. `what` is the name of
  * the text in messages, which do not repeat the text. */
 int pasted_clean(const char *what, struct bytes text, struct call *call, struct bytes *ret);

@@ -106,7 +106,7 @@ void token_answer_finish(struct token_answer *answer)
     buffer_wipe(&answer->text);
 }
 
-/* Up to the end of its line, or to a full stop with a blank behind it. */
+/* Up to the end of its line, or to a full stop with a blank after it. */
 static struct bytes first_sentence(struct bytes text)
 {
     size_t n = 0;

@@ -20,7 +20,7 @@ struct check {
     bool has_names;           /* the index of names can be used */
     struct local_table table; /* that is being checked */
     struct buffer from,
-        next; /* where this transaction's rows begin, and those behind the last row */
+        next; /* where this transaction's rows begin, and those after the last row */
 };
 
 static void check_finish(struct check *check)
@@ -70,7 +70,8 @@ static int check_entity(struct check *check, struct bytes position)
     return settle(check, r);
 }
 
-/* Is the row, which was just read, in the index? If it is, check_entity has been there. */
+/* Does the index have the row that was just read? If it does, check_entity has already checked it.
+ * */
 static int check_is_indexed(struct check *check, struct bytes position)
 {
     _cleanup_(local_statement_finish) sqlite3_stmt *statement =
@@ -85,7 +86,7 @@ typedef int check_row(struct check *check, struct bytes position);
 
 #define REST "; the rest of the table was not checked"
 
-/* Each row lies behind the one before it: else a page of the file is there twice, or in a wrong
+/* Each row lies after the one before it: else a page of the file is there twice, or in a wrong
  * place. 1: it does; 0: it does not, which is reported. */
 static int check_order(struct check *check, struct bytes position)
 {
@@ -152,7 +153,7 @@ static int count_entity(struct check *check, struct bytes position)
                                        : check_entity(check, position);
 }
 
-/* The next table behind the last one, without the index of names, which may be damaged. One whose
+/* The next table after the last one, without the index of names, which may be damaged. One whose
  * name is damaged is called by its number. 1: there is one; 0: there is none. */
 static int next_table(struct check *check)
 {
@@ -208,7 +209,7 @@ static int check_table(struct check *check)
     return r < 0 ? r : check_all(check, LOCAL_READ_ROWS, count_entity);
 }
 
-/* Of tables that are lost, only the index of names tells. */
+/* Counts by the index of names, which alone shows tables that are lost. */
 static int count_tables(struct check *check)
 {
     int r = local_connection_run(check->connection, LOCAL_BEGIN_READ);
@@ -229,7 +230,7 @@ static int check_tables(struct check *check)
     return r;
 }
 
-/* Of pages and their order, which is SQLite's own. */
+/* Checks the pages and their order, which are SQLite's own. */
 static int check_structure(struct check *check)
 {
     _cleanup_(sqlite3_finalizep) sqlite3_stmt *statement = NULL;

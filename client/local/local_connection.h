@@ -21,7 +21,7 @@ enum local_statement {
     LOCAL_READ_ROW,        /* table's id, position -> the same columns */
     LOCAL_READ_VERSIONS,   /* as LOCAL_READ_ROWS, but from the index, without text */
     LOCAL_READ_VERSION,    /* as LOCAL_READ_ROW, likewise */
-    LOCAL_LIST_TABLES,     /* name behind which to begin, maximum number -> as LOCAL_FIND_TABLE */
+    LOCAL_LIST_TABLES,     /* name after which to begin, maximum number -> as LOCAL_FIND_TABLE */
     LOCAL_FIND_TABLE,      /* name in any case -> id, name, checksum */
     LOCAL_FIND_LOST_TABLE, /* name -> a row if the table exists; reads all tables */
     LOCAL_SCAN_TABLES,     /* id -> the next greater id, name, checksum; without the index */

@@ -122,7 +122,7 @@ static bool is_full(const struct scan *scan, const struct local_row *row)
            (scan->rows > 0 && scan->bytes + row->text.size > LOOKED_AT_BYTES);
 }
 
-/* Behind the last row. Rows were read, so the page is progress even if the filter took none. */
+/* After the last row. Rows were read, so the page is progress even if the filter took none. */
 static int end_page(struct scan *scan, struct continuation **ret_next)
 {
     struct call *call = local_connection_call(scan->connection);

@@ -3,7 +3,7 @@
 
 #include <stdatomic.h>
 
-struct row { /* text, position and ETag follow each other; `end` is the begin of the next row's text
+struct row { /* text, position and ETag follow each other; `end` is the start of the next row's text
               */
     int64_t timestamp;
     uint32_t text, position, etag;

@@ -40,7 +40,7 @@ struct bytes page_etag(const struct page *page, size_t row);
 struct later_etag *page_later_etag(const struct page *page);
 int64_t page_timestamp(const struct page *page, size_t row); /* 100 ns since 1970 */
 bool page_is_bad(const struct page *page, size_t row);
-size_t page_seek(const struct page *page, struct bytes position); /* first row at or behind it */
+size_t page_seek(const struct page *page, struct bytes position); /* first row at or after it */
 /* The first row of [row + 1, end) that is not in the partition of `row`; `end` if there is none. */
 size_t page_next_partition(const struct page *page, size_t row, size_t end);
 /* A number for the row, unique among all pages. The first call for a page takes a block of numbers,

@@ -56,7 +56,7 @@ static bool count_locked(struct service_throttling *throttling, struct window *w
                          bool is_throttled, int64_t now_ms)
 {
     if (now_ms - window->began_ms >= SERVICE_THROTTLING_WINDOW_MS) {
-        if (is_over_part(window)) /* of however few requests */
+        if (is_over_part(window)) /* even of a few requests */
             throttling->last_ms = MAX(throttling->last_ms, window->throttled_ms);
         *window = (struct window){.began_ms = now_ms};
     }

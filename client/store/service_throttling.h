@@ -20,7 +20,7 @@ struct service_throttling_change {
     bool is_throttling;
     const char *table;            /* whose requests were throttled last, or "the list of tables" */
     unsigned requests, throttled; /* in its window; if is_throttling */
-    int64_t lasted_ms;            /* else: from the begin to the last window that counts */
+    int64_t lasted_ms;            /* else: from the start to the last window that counts */
 };
 /* Called when the service begins and when it has stopped, by the thread that noticed it. `change`
  * is valid during the call. */

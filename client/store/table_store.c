@@ -249,7 +249,7 @@ static bool has_odd_character(struct bytes position)
 }
 
 /* In a URL of a batch Azurite looks for the last "'," as the end of the PartitionKey, and for the
- * first "RowKey='", in any case, as the begin of the RowKey. */
+ * first "RowKey='", in any case, as the start of the RowKey. */
 bool table_store_goes_alone(const struct write *write)
 {
     static const struct bytes begin = BYTES_LITERAL("RowKey='");

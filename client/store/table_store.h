@@ -9,7 +9,7 @@
 
 #define TABLE_STORE_PAGE_ROWS 1000 /* a service sends at most this many in one page */
 
-/* Where the next page of a query begins: the service's opaque token, and the position behind the
+/* Where the next page of a query begins: the service's opaque token, and the position after the
  * last row so far. The wrapper sets the position; an empty page leaves it unchanged. The range that
  * the next page covers begins there; so does a new query if the token has expired. Immutable
  * outside the wrappers. */
@@ -106,9 +106,9 @@ struct table_store_ops {
 };
 
 /* Reads one page of the rows in the range. For all stores, this wrapper checks that the rows ascend
- * strictly, lie in the range and behind `after`, and that no token repeats (else -EPROTO). It also
+ * strictly, lie in the range and after `after`, and that no token repeats (else -EPROTO). It also
  * sets the range that the page covers: from the position of `after`, or range.lo, to range.hi, or
- * if more pages follow, to the position behind the last row. With a filter or a select a page
+ * if more pages follow, to the position after the last row. With a filter or a select a page
  * covers nothing. -ENOENT: no such table. */
 int table_store_query(struct table_store *store, const struct query *query, struct call *call,
                       struct answer *ret);

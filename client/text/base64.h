@@ -11,7 +11,7 @@ bool base64_decoded_size(struct bytes base64, size_t *ret);
 
 /* Decodes a text that base64_decoded_size has accepted, or some whole groups of it; at most INT_MAX
  * bytes. `ret` has room for 3 bytes for each group of 4. Returns the decoded size; the bytes of
- * `ret` behind it are zero. */
+ * `ret` after it are zero. */
 size_t base64_decode(struct bytes base64, unsigned char *ret);
 
 /* Sets the unused bits of the last digit to 0: "AB==" becomes "AA==". Other text is not changed. */

@@ -7,7 +7,7 @@
 #define LEAST_POINT (-5)
 #define MOST_POINT  21
 
-/* The text behind the `e`. */
+/* The text after the `e`. */
 static bool read_exponent(struct bytes text, int64_t *ret)
 {
     uint64_t magnitude;

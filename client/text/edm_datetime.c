@@ -26,7 +26,7 @@ enum { /* offsets in the form */
        FRACTION = 20,
 };
 
-/* Takes the form at the begin of the text. */
+/* Takes the form at the start of the text. */
 static bool take(struct bytes *text, const char *expected)
 {
     size_t size = strlen(expected);
@@ -65,7 +65,7 @@ static bool take_date(struct bytes *text, int64_t *ret_ticks)
     return true;
 }
 
-/* hh:mm behind one character. */
+/* hh:mm after one character. */
 static bool take_minutes(struct bytes *text, const char *expected, int *ret)
 {
     const char *at = text->data + 1;
@@ -76,7 +76,7 @@ static bool take_minutes(struct bytes *text, const char *expected, int *ret)
     return hour < 24 && minute < 60;
 }
 
-/* False: a point without one to seven digits behind it. */
+/* False: a point without one to seven digits after it. */
 static bool take_fraction(struct bytes *text, int64_t *ret_ticks)
 {
     if (!take(text, "."))

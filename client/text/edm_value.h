@@ -41,7 +41,7 @@ enum edm_type edm_type_meant(struct bytes annotation);
 struct bytes edm_type_name(enum edm_type type);
 
 #define EDM_NAME_MAX_UNITS 255 /* UTF-16 units */
-/* The size in bytes of the property name at the begin of `text`, which is UTF-8; 0: there is none.
+/* The size in bytes of the property name at the start of `text`, which is UTF-8; 0: there is none.
  * In ASCII, a name has letters, digits and underscores, and does not begin with a digit. Characters
  * beyond ASCII are not checked: the service documents C# identifiers, but accepts more. */
 size_t edm_name_size(struct bytes text);
@@ -54,7 +54,7 @@ int edm_value_append(struct buffer *ret, const struct edm_value *value);
 
 /* Parses decimal digits, perhaps after a minus. False: anything else, or not in [min, max]. */
 bool edm_integer_parse(struct bytes text, int64_t min, int64_t max, int64_t *ret);
-/* Parses a JSON number in the range of a double, or NaN, Infinity, -Infinity. The byte behind the
+/* Parses a JSON number in the range of a double, or NaN, Infinity, -Infinity. The byte after the
  * text must be readable, and not continue a number: a NUL, a quote or a blank, for example. */
 bool edm_double_parse(struct bytes text, double *ret);
 #define EDM_GUID_BYTES 16

@@ -6,12 +6,12 @@
 enum expected {
     EXPECT_VALUE,
     EXPECT_OBJECT,       /* the one value */
-    EXPECT_VALUE_OR_END, /* behind [ */
+    EXPECT_VALUE_OR_END, /* after [ */
     EXPECT_NAME,
-    EXPECT_NAME_OR_END, /* behind { */
+    EXPECT_NAME_OR_END, /* after { */
     EXPECT_COLON,
     EXPECT_COMMA_OR_END,
-    EXPECT_BLANKS, /* behind the one value */
+    EXPECT_BLANKS, /* after the one value */
 };
 
 enum string_part { STRING_PLAIN, STRING_CHARACTER, STRING_ESCAPE, STRING_HEX };
@@ -127,7 +127,7 @@ static bool is_behind_comma(const struct json_reader *reader)
     return reader->expected == (is_in_object(reader) ? EXPECT_NAME : EXPECT_VALUE);
 }
 
-/* Only blanks stand behind the comma, which may have been dropped. */
+/* Only blanks stand after the comma, which may have been dropped. */
 static enum json_kind fail_at_comma(struct json_reader *reader)
 {
     do

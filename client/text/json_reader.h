@@ -2,7 +2,7 @@
 #ifndef CLIENT_TEXT_JSON_READER_H
 #define CLIENT_TEXT_JSON_READER_H
 /* Reads JSON tokens (RFC 8259, strict) from a text that may arrive in pieces. A byte order mark at
- * its begin is skipped. No recursion and no allocation: all state is in the struct, so a reader can
+ * its start is skipped. No recursion and no allocation: all state is in the struct, so a reader can
  * stop after any byte, and resume when more text has arrived. Pure, one thread.
  *
  *     json_reader_init(&reader);
@@ -63,7 +63,7 @@ void json_reader_init_object(struct json_reader *reader);
  * returns JSON_ERROR instead of JSON_NEED_MORE. */
 void json_reader_feed(struct json_reader *reader, struct bytes text, bool is_whole);
 /* From now on the text is fed without its first n bytes. They were read, and so were at least three
- * bytes behind them. If a token begins in them, its view begins later. */
+ * bytes after them. If a token begins in them, its view begins later. */
 void json_reader_drop(struct json_reader *reader, size_t n);
 /* ret is set if the result is a token: JSON_OBJECT_BEGIN or greater. */
 enum json_kind json_reader_next(struct json_reader *reader, struct json_token *ret);
@@ -80,15 +80,15 @@ void json_reader_reject(struct json_reader *reader, const char *problem);
 /* After JSON_ERROR: the reason, a static text. */
 const char *json_reader_problem(const struct json_reader *reader);
 /* After JSON_ERROR: the offset of the wrong byte (of a trailing comma: that of the comma, not of
- * the bracket behind it). Before: the offset of the end of the last token. */
+ * the bracket after it). Before: the offset of the end of the last token. */
 size_t json_reader_offset(const struct json_reader *reader);
 size_t json_reader_left(const struct json_reader *reader); /* bytes fed but not read */
-size_t json_count_blanks(struct bytes text); /* size of the JSON whitespace at its begin */
-/* How many objects and arrays are open: 0 behind the last bracket of a value. So a caller can stop
+size_t json_count_blanks(struct bytes text); /* size of the JSON whitespace at its start */
+/* How many objects and arrays are open: 0 after the last bracket of a value. So a caller can stop
  * there and read what follows as another value. */
 size_t json_reader_depth(const struct json_reader *reader);
 
-/* Is it the begin of an object, as an answer that was cut on the way is? Not for blanks alone. */
+/* Is it the start of an object, as an answer that was cut on the way is? Not for blanks alone. */
 bool json_breaks_off(struct bytes text);
 
 #endif

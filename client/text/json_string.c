@@ -5,7 +5,7 @@
 /* The one-letter escapes, and their characters. */
 static const char letters[] = "\"\\/bfnrt", characters[] = "\"\\/\b\f\n\r\t";
 
-/* Reads a \uXXXX at the begin. */
+/* Reads a \uXXXX at the start. */
 static bool unit_escape(struct bytes raw, uint32_t *ret)
 {
     if (raw.size < 6 || raw.data[0] != '\\' || raw.data[1] != 'u')

@@ -11,7 +11,7 @@
  *     checksum (6)
  *
  * Sizes have the greater byte first. The borders are positions as client/base/position.h has them,
- * so any character of a key can be in them. The checksum is the begin of the SHA-256 of all that is
+ * so any character of a key can be in them. The checksum is the start of the SHA-256 of all that is
  * before it, in every version: so a token of a later version is not taken for one that was changed.
  */
 #include "client/base/position.h"

@@ -4,7 +4,7 @@
 /* Makes untrusted text safe to show: text of the service or a certificate, the name of a process or
  * a file. Everything that the program prints for a person or a log goes through here. Unchanged,
  * such a text could begin a new line, control the terminal, or reverse the direction of the text
- * behind it.
+ * after it.
  *
  * Replaced by `?` are: control characters (C0, DEL, C1), marks of direction (U+061C, U+200E and F,
  * U+202A to E, U+2066 to 9), separators of lines and paragraphs (U+2028 and 9), and each byte that

@@ -19,12 +19,12 @@ struct text_input {
 void text_input_init(struct text_input *input, size_t max);
 void text_input_finish(struct text_input *input);
 
-/* Returns room for new bytes behind the text; *ret_size is 0 if it is full. 0, -ENOMEM. */
+/* Returns room for new bytes after the text; *ret_size is 0 if it is full. 0, -ENOMEM. */
 int text_input_room(struct text_input *input, char **ret_data, size_t *ret_size);
 /* Moves the mark forward to `offset`. */
 void text_input_mark(struct text_input *input, size_t offset);
 /* Removes the bytes from `begin` to `end`; the mark may be before `end`. Returns by how much the
- * offsets behind them become smaller. */
+ * offsets after them become smaller. */
 size_t text_input_drop(struct text_input *input, size_t begin, size_t end);
 
 static inline struct bytes text_input_part(const struct text_input *input, size_t begin, size_t end)

@@ -25,7 +25,7 @@ struct exit_report {
     size_t count;
 };
 
-struct report { /* in one packet, which is cut behind the message's NUL */
+struct report { /* in one packet, which is cut after the message's NUL */
     int exit_code;
     char message[EXIT_REPORT_MAX_BYTES];
 };

@@ -25,9 +25,9 @@ struct log {
     bool has_thread;
     pthread_t thread;
     struct monitor monitor; /* guards the rest */
-    struct buffer waiting;  /* lines, each with a NUL behind it */
+    struct buffer waiting;  /* lines, each with a NUL after it */
     struct buffer taken;    /* the same, of the thread. Both have their memory from the start */
-    uint64_t left_out;      /* lines behind those that wait */
+    uint64_t left_out;      /* lines after those that wait */
     bool is_ending;
 };
 
@@ -136,7 +136,7 @@ __attribute__((format(printf, 2, 3))) static void write_message(const struct log
     write_line(log, line);
 }
 
-/* Lines that begin behind one that was left out are left out, too: so the order is right. */
+/* Lines that begin after one that was left out are left out, too: so the order is right. */
 static void add(struct log *log, const char *line)
 {
     struct bytes bytes = {line, strlen(line) + 1};

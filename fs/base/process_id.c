@@ -52,8 +52,8 @@ static int open_proc(pid_t pid, const char *file)
     return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-/* Of a thread about which /proc says nothing. A system call knows it, too, if it is of another user
- * and the option hidepid hides it. */
+/* For a thread about which /proc has nothing. A system call finds the thread, too, if it is another
+ * user's and the option hidepid hides it. */
 static bool has_ended(pid_t thread)
 {
     return kill(thread, 0) < 0 && errno == ESRCH;
@@ -137,7 +137,7 @@ static int read_flusher(pid_t thread, uint64_t opener, struct process *ret)
     return MIN(r, 0);
 }
 
-/* Of a thread id. True: it was read less than KEPT_MS before now_ms. */
+/* Finds the record of a thread id. True: it was read less than KEPT_MS before now_ms. */
 static bool find_kept(struct process_ids *ids, pid_t thread, int64_t now_ms, struct process *ret)
 {
     const struct slot *slot = &ids->slots[thread % SLOTS];

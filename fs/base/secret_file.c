@@ -30,7 +30,7 @@ static ssize_t read_all(int file, char *text, size_t size)
     return (ssize_t)done;
 }
 
-/* Blanks, line ends, and perhaps a byte order mark: what a user does not see. */
+/* Is it blanks, line ends and perhaps a byte order mark: what users do not see? */
 static bool is_blank(struct bytes text)
 {
     struct bytes rest = bytes_trim(text);

@@ -37,8 +37,8 @@ static const char *hint_of(const char *option)
     return NULL;
 }
 
-/* --cache-size=1G is -o cache_size=1G. What is only near to an option may be something else, and
- * its value may be a secret, so that is not shown. */
+/* --cache-size=1G is -o cache_size=1G. A word that is only near to an option may be something else,
+ * and its value may be a secret, so it is not shown. */
 static int refuse_long(const struct verb *verb, const char *option)
 {
     char name[NAME_SIZE];

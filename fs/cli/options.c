@@ -117,8 +117,8 @@ bool options_parse_timeout(const char *text, int64_t *ret_ms)
            *ret_ms <= MAX_TIMEOUT_MS;
 }
 
-/* How an option's value becomes a setting. False: the value is refused. What keeps the text takes
- * it out of *value. */
+/* How an option's value becomes a setting. False: the value is refused. A function that keeps the
+ * text takes ownership of *value. */
 typedef bool value_taker(struct options *ret, char **value);
 
 static bool take_ttl(struct options *ret, char **value)
@@ -220,7 +220,7 @@ struct row {
     /* of an option with a value; else NULL: */
     const char *value;    /* the word for it in the help */
     const char *initial;  /* the value without the option; NULL: none, or that of the process */
-    const char *expected; /* told of a value that is refused */
+    const char *expected; /* printed when a value is refused */
     value_taker *take;
     size_t flag;         /* without a value: its offset in struct options */
     bool is_of_commands; /* taken by export and the others without a mount, too */
@@ -231,8 +231,8 @@ struct row {
 #define FLAG(member) .flag = offsetof(struct options, member)
 #define OF_COMMANDS  .is_of_commands = true
 
-/* All that is to be known about an option is in its row. The manual, README.md and the completions
- * are compared with the help. */
+/* Each option is one row with everything about it. A test compares the manual, README.md and the
+ * completions with the help. */
 static const struct row rows[] = {
     {"ttl", "maximum age of an answer that is shown; 0: always ask",
      VALUE("SECONDS", "1", take_ttl, "seconds, at most 86400, for example 0.5")},
@@ -356,7 +356,7 @@ static bool is_listed(const char *const *names, size_t n, const char *option)
     return false;
 }
 
-/* Refuses what is in no list. A value is not repeated: it may be a secret. */
+/* Refuses an option that is in no list. A value is not repeated: it may be a secret. */
 static int refuse_unknown(const struct verb *verb, const char *option)
 {
     struct bytes rest = bytes_of(option), name = bytes_take_until(&rest, '=');

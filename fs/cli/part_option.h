@@ -35,7 +35,7 @@ struct part_form {
 /* Appends the name of the part's file: "part-" and 16 hexadecimal digits of a digest of the token
  * and the form. So a file from another `split`, or from other options, has another name. */
 int part_form_append_name(const struct part_form *form, struct bytes token, struct buffer *ret);
-#define PART_INCOMPLETE ".incomplete" /* behind the name, if a row was left out */
+#define PART_INCOMPLETE ".incomplete" /* after the name, if a row was left out */
 
 DEFINE_CLEANUP(struct part_lines *, part_lines_close);
 

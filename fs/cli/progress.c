@@ -48,7 +48,7 @@ double progress_elapsed_sec(const struct progress *progress)
     return (double)(clock_now_ms(progress->clock) - progress->began_ms) / 1000;
 }
 
-/* The begin of the keys as a path shows them, so that a terminal can. */
+/* The start of the keys as a path shows them, so that a terminal can. */
 static const char *shown_key(struct bytes position, struct buffer *ret)
 {
     if (position.size > 0 &&

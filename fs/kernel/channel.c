@@ -18,7 +18,7 @@ void channel_want(struct fuse_conn_info *connection)
     connection->want &= ~(unsigned)FUSE_CAP_AUTO_INVAL_DATA;
     /* The kernel has at most 12 background requests under way: RELEASEs, and READs if they are
      * asynchronous. A RELEASE that stores a new file may wait for the service. A READ must not wait
-     * behind it. Nothing is lost: READs are answered from memory. */
+     * after it. Nothing is lost: READs are answered from memory. */
     connection->want &= ~(unsigned)FUSE_CAP_ASYNC_READ;
 }
 
@@ -26,7 +26,7 @@ ssize_t channel_read(int fd, void *buffer, size_t size, void *userdata)
 {
     (void)userdata;
     ssize_t n = read(fd, buffer, size);
-    /* The kernel has ended the connection while it handed out a request, as an unmount does behind
+    /* The kernel has ended the connection while it handed out a request, as an unmount does after
      * a process that had many files open. libfuse takes only ENODEV for the end of a mount. */
     if (n < 0 && errno == ECONNABORTED)
         errno = ENODEV;
@@ -61,7 +61,7 @@ ssize_t channel_write(int fd, struct iovec *iov, int count, bool is_init)
 /* FIXME: remove these two once the kernel's header of every supported system has them. Source:
  * include/uapi/linux/fuse.h of Linux 6.18. libfuse has no function for it. */
 #define NOTIFY_PRUNE 9 /* FUSE_NOTIFY_PRUNE */
-struct notify_prune {  /* struct fuse_notify_prune_out, and what stands behind it */
+struct notify_prune {  /* struct fuse_notify_prune_out, and what stands after it */
     uint32_t count, padding;
     uint64_t spare;
     uint64_t ids[CHANNEL_PRUNE_MAX];

@@ -8,7 +8,7 @@
  * Where it has lost the rows, a LOOKUP sends the request that the listing would have sent. */
 #define PARTITION_VALID_MS 10
 
-/* Of a text that is being written: size and time as of now. */
+/* The attributes of a text that is being written: size and time as of now. */
 static void attributes_of_writer(const struct file_system *fs, const struct inode *inode,
                                  struct stat *ret)
 {

@@ -97,7 +97,7 @@ static unsigned lane_of_user(uid_t user, const char *table)
     return (unsigned)(bytes_hash(hash, (struct bytes){(const char *)&user, sizeof(user)}) % LANES);
 }
 
-/* One that is turned away by a limit takes no part of the wider ones. */
+/* A caller that one limit refuses is not counted by the wider limits. */
 static int count_caller(struct request *request, const char *table)
 {
     struct waiting *waiting = &request->fs->waiting;
@@ -147,14 +147,14 @@ void request_lock_directory(struct request *request)
     caller_made_progress(caller, request->fs->clock);
 }
 
-/* Does a disk in good order answer so, too? Then it needs no reason. */
+/* Does a file system on a disk return this error in normal use? Then it needs no reason. */
 static bool is_ordinary(const struct request *request, int error)
 {
     if (error == -EINTR || request->is_of_handle)
         return error == -EINTR;
     if (request->caller.call.failure.http_status > 0)
         return error == -ENOENT;
-    /* With advice it can be done in another way, or a queued change is why it cannot be done. */
+    /* With advice there is another way to do it; otherwise a queued change may be the reason. */
     if (error == -ENOTEMPTY || error == -ENOENT)
         return !request->caller.call.failure.advice;
     return error == -EEXIST || error == -EXDEV;
@@ -171,7 +171,8 @@ static void locate(const struct place *place, char name[DROPPED_NAME_SIZE],
         record->table = address.table;
         record->position = address.position;
     } else if (place->kind == PLACE_SCRATCH || place->kind == PLACE_SCRATCH_DIRECTORY) {
-        struct address address = place_address(place); /* its partition's: it has no path */
+        /* the path of its partition: the address itself has none */
+        struct address address = place_address(place);
         record->table = address.table;
         record->position = position_partition_key(address.position);
     } else if (place->kind == PLACE_DIRECTORY || place->kind == PLACE_FILTERS) {

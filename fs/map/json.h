@@ -7,7 +7,7 @@
  *   directory    its path in the table, as it was given; "": the whole table
  *   entities, partitions, and with by_bytes: bytes
  *   rest         the same of what is in no part of the first level
- *   parts        a list, in key order, each behind the prefix that holds it. None in a partition
+ *   parts        a list, in key order, each after the prefix that holds it. None in a partition
  *     path       its name as the tree spells it
  *     prefix, or partition: the beginning of the keys, or the key
  *     level      1: in no other part; 2: in one, and so on

@@ -35,7 +35,7 @@ static int complain_device(int error)
     return EXIT_MOUNTING;
 }
 
-/* It mounts by the system call, and fusermount3 is not asked. */
+/* Can this process mount by the system call, without fusermount3? */
 static bool may_mount(void)
 {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -53,7 +53,8 @@ static bool is_allowing(struct bytes line)
     return bytes_equal(bytes_trim(line), BYTES_LITERAL("user_allow_other"));
 }
 
-/* fusermount3 refuses allow_other without this line. What cannot be read it may judge itself. */
+/* fusermount3 refuses allow_other without this line. If the file cannot be read, fusermount3
+ * decides. */
 static bool is_allow_other_allowed(void)
 {
     FILE *file = fopen(CONFIGURATION, "re");

@@ -34,7 +34,7 @@ static const char *advice_of(int error)
     }
 }
 
-/* What the directory could not be found for. */
+/* Why the directory could not be found. */
 static int refuse_path(const char *directory, int error)
 {
     if (error == -ETIMEDOUT)
@@ -48,7 +48,7 @@ static int refuse_path(const char *directory, int error)
                                                           : advice_of(-error));
 }
 
-/* Root may mount there, and then no program works any more. */
+/* Root may mount there, but then no program works any more. */
 static bool hides_system(const struct mountpoint *place)
 {
     struct statfs system;

@@ -5,13 +5,13 @@
 #include <limits.h>
 #include <stdarg.h>
 
-#define QUEUE_REST_MS 500 /* a service that answers takes no longer for what was queued last */
+#define QUEUE_REST_MS 500 /* enough for what was queued last, if the service answers */
 
 struct ending {
     struct file_system *fs;
     char *words;
     const char *place;   /* of lost+found */
-    uint64_t open;       /* texts of open files that are in lost+found meanwhile */
+    uint64_t open;       /* texts of open files that were kept in lost+found */
     uint64_t kept, lost; /* scratch files */
     int error;           /* of one that was lost */
     bool waits;          /* for the service; that was logged */
@@ -47,8 +47,8 @@ static void report_deletes(struct ending *ending, uint64_t count)
              (unsigned long long)count, what, ending->place);
 }
 
-/* The service may not answer, and the process may be killed before the time is over. So the texts
- * that are queued go to lost+found for as long. */
+/* The service may not answer, and the process may be killed before the time is over. So the queued
+ * texts are kept in lost+found until they are sent. */
 static void keep_queued(struct ending *ending)
 {
     struct file_system *fs = ending->fs;
@@ -116,7 +116,7 @@ static void keep_open(void *context, struct address address, struct bytes text)
         ending->open++;
 }
 
-/* A disk may be slow: the service's time begins afterwards. */
+/* A disk may be slow, so the time for the service starts after this. */
 static void keep_all_open(struct ending *ending)
 {
     writers_for_each_unstored(ending->fs->writers, keep_open, ending);
@@ -127,8 +127,8 @@ static void keep_all_open(struct ending *ending)
                     ending->place);
 }
 
-/* The kernel drops RELEASEs at the end of a mount: what is still open is released now. Until it is
- * stored, or given up, it is in lost+found: the process may be killed meanwhile. */
+/* The kernel drops RELEASEs at the end of a mount, so files that are still open are released here.
+ * Until its text is stored or given up, lost+found has it: the process may be killed meanwhile. */
 static int release_all(struct ending *ending)
 {
     struct file_system *fs = ending->fs;

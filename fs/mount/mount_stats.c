@@ -24,7 +24,7 @@ static bool read_memory(uint64_t *ret_virtual, uint64_t *ret_resident)
     return has_line;
 }
 
-/* Without the one that it opens. 0: not told. */
+/* Without the descriptor that this function opens. 0: not known. */
 static uint64_t count_descriptors(void)
 {
     uint64_t count = 0;

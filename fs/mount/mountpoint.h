@@ -17,7 +17,7 @@
 int mountpoint_resolve(const char *directory, int64_t limit_ms, char **ret);
 /* Does the path lie in a tablefuse mount, below its mount point? */
 bool mountpoint_is_inside(const char *path);
-/* How many bytes at the begin of the path are the mount point of a tablefuse mount. The path may be
+/* How many bytes at the start of the path are the mount point of a tablefuse mount. The path may be
  * the mount point itself or something below it. 0: the path is not in a tablefuse mount. Example: 4
  * of "/mnt/T", if "/mnt" is a mount point. */
 size_t mountpoint_size(const char *path);

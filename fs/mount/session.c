@@ -87,9 +87,10 @@ static ssize_t write_reply(int fd, struct iovec *iov, int count, void *userdata)
     return n;
 }
 
-/* libfuse says neither that memory is short nor whose limit that is. Its buffers and the stacks of
- * its threads are large, but used in part alone: so a limit of addresses is met long before one of
- * memory. Empty: not about memory, or this process has no such limit. */
+/* libfuse does not say that memory is short, nor which limit was reached. Its buffers and the
+ * stacks of its threads are large, but mostly unused, so a limit of addresses is reached long
+ * before a limit of memory. Returns "" if the message is not about memory or this process has no
+ * such limit. */
 static const char *explain_memory(const char *format)
 {
     struct rlimit limit;
@@ -100,7 +101,7 @@ static const char *explain_memory(const char *format)
            "memory by a cgroup";
 }
 
-/* What to do about a message of libfuse; it says nothing about that itself. */
+/* The next step after a message of libfuse, which itself names none. */
 static const char *explain(const char *format)
 {
     return strstr(format, "unsupported protocol version")

@@ -16,8 +16,8 @@ void attribute_ops_getattr(fuse_req_t req, fuse_ino_t id, struct fuse_file_info 
     struct file_system *fs = request_fs(req);
     const struct inode *inode = inode_table_find(fs->inodes, id);
     struct stat stat;
-    /* The kernel may have a renamed file's node under any later name of the file. It looks that
-     * name up then, which tells the number that an OPEN would show. */
+    /* The kernel may have a renamed file's node under any later name of the file. It then looks up
+     * that name, and the answer has the number that an OPEN would show. */
     bool has_other_name =
         inode && inode_is_renamed(inode) && !inode_table_is_open(fs->inodes, inode->id);
     if (!inode || has_other_name) {
@@ -88,12 +88,13 @@ static int set_attributes(struct request *request, const struct inode *inode, in
         r = set_size(request, size, handle, stat);
     if (r == 0 && (to_set & FUSE_SET_ATTR_MTIME_NOW))
         r = touch(request, inode, stat);
-    /* The kernel sends a request that ends in ESTALE again, after a LOOKUP. A file that was renamed
-     * is found by that under its new name. */
+    /* After ESTALE the kernel sends the request again, after a LOOKUP, which finds a renamed file
+     * under its new name. */
     return r == -ESTALE && !inode_is_renamed(inode) ? -EBUSY : r;
 }
 
-/* The reason of a text that is refused is not in the call: its release tells it, as of an fsync. */
+/* The reason of a refused text is not in the call: the file's release reports it, as after an
+ * fsync. */
 static bool is_left_to_release(const struct request *request, const struct inode *inode)
 {
     return inode && inode->place.kind == PLACE_ENTITY && request->caller.call.failure.error == 0;

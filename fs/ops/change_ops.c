@@ -73,7 +73,7 @@ static int remove_account_directory(struct change *change)
                  : account_remove_directory(request->fs->account, &request->caller, &change->path);
 }
 
-/* The directory of a filter, or one in it: an other view of directories, which stay. */
+/* The directory of a filter, or one in it, is another view of directories, which stay. */
 static int remove_filtered(struct change *change)
 {
     struct request *request = &change->request;
@@ -128,10 +128,9 @@ void change_ops_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
     change_end_without_entry(&change, r);
 }
 
-/* No writer of the name stores meanwhile. Of a new file that cannot be stored nothing is sent. If
- * the answer to a store of it was lost, the service may have it. It has one, too, where an entity
- * of the name is known: the file was created by a path by which the kernel still knew the name to
- * be absent. */
+/* While its writers are held, no writer of the name stores. A new file that cannot be stored sends
+ * nothing. But the service may have the entity: the answer to a store may have been lost, or the
+ * file was created by a path for which the kernel still had an absent name. */
 static int delete_held(struct change *change, struct held_writers *held, struct address address)
 {
     bool is_new = writers_has_new(change->request.fs->writers, address);
@@ -162,7 +161,7 @@ static int unlink_held(struct change *change, struct held_writers *held)
 {
     struct request *request = &change->request;
     struct place *place = &change->child.place;
-    /* It may have got its key before the hold, which is of the settled name then, too. */
+    /* The name may have got its key before the hold, which then is of the settled name, too. */
     int r = settler_settle_place(&request->fs->settler, &request->caller, place, NULL);
     if (r == 0 && place_is_unsettled(place) && !writers_held_is_unstored(held))
         r = -ENOENT;
@@ -187,7 +186,7 @@ static int unlink_file(struct change *change)
     if (r < 0)
         return r;
     r = unlink_held(change, held);
-    if (r == 0) /* while nobody can make the name anew */
+    if (r == 0) /* while the name cannot be created again */
         locks_move(fs->locks, place_address(&change->child.place), (struct address){0});
     writers_let_go(held, r == 0);
     if (r < 0)
@@ -206,8 +205,9 @@ void change_ops_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
     change_end_without_entry(&change, r);
 }
 
-/* rsync --backup and others try to link each file, and copy or rename it then. The path has the
- * name if it could be an entity's: the reason has none, so that many are alike. */
+/* rsync --backup and others try to link each file, and copy or rename it after that fails. The path
+ * has the name if it could be an entity's; the reason does not, so that equal failures are counted
+ * in one line. */
 static void refuse_link(fuse_req_t req, const char *operation, fuse_ino_t parent, const char *name)
 {
     struct change change;
@@ -235,8 +235,8 @@ void change_ops_link(fuse_req_t req, fuse_ino_t id, fuse_ino_t new_parent, const
     refuse_link(req, "link", new_parent, new_name);
 }
 
-/* A file without a handle. Nothing will be written to an entity, so it is stored at once, as one
- * without properties. */
+/* Makes a file without a handle. mknod on an entity's name gets no writes, so the entity is stored
+ * at once, without properties. */
 static int make_file(struct change *change, mode_t mode, struct fuse_entry_param *ret)
 {
     struct request *request = &change->request;
@@ -252,7 +252,7 @@ static int make_file(struct change *change, mode_t mode, struct fuse_entry_param
     struct edit edit = {.begin = EDIT_EXCLUSIVE, .text = BYTES_LITERAL("{}"), .is_blank = true};
     const struct key_source source = {.text = edit.text, .begin = edit.begin};
     r = settler_settle_place(&fs->settler, &request->caller, &change->child.place, &source);
-    if (r < 0) /* the text tells no key */
+    if (r < 0) /* the text has no key */
         return r;
     edit.address = place_address(&change->child.place);
     if (writers_has_new(fs->writers, edit.address)) /* by another path */

@@ -49,7 +49,7 @@ void cut_name_settle_node(struct request *request, const struct inode *made)
                              NULL);
 }
 
-/* An emptied partition is a local directory, which the listing shows behind its entries. Finds its
+/* An emptied partition is a local directory, which the listing shows after its entries. Finds its
  * key: 1. 0: there is none. -ENOMEM. *ret_key is a view of *lo. */
 static int find_local(struct listing *listing, struct bytes name, struct buffer *lo,
                       struct bytes *ret_key)

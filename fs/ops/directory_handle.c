@@ -13,7 +13,7 @@ struct directory_handle {
     const struct inode *directory;
     struct directory place;  /* the directory's, views of it */
     struct listing *listing; /* NULL: of .tablefuse, or of scratch files */
-    struct own_names own;    /* behind those of the listing */
+    struct own_names own;    /* after those of the listing */
     /* An error that ended a reply with entries in it. The next read replies with it at once. */
     struct failure failure; /* error 0: none */
     off_t failed_after;     /* the cookie of the last entry of that reply */

@@ -107,7 +107,7 @@ static int sync_directory(struct request *request, const struct place *place)
     return account_sync(request->fs->account, &request->caller, directory.table, directory.range);
 }
 
-/* What is queued below is sent; what failed there is told. */
+/* Sends the changes that are queued below the directory, and reports those that failed. */
 void directory_ops_fsyncdir(fuse_req_t req, fuse_ino_t id, int datasync,
                             struct fuse_file_info *info)
 {

@@ -10,9 +10,7 @@ static struct open_file *file_of(const struct fuse_file_info *info)
     return (struct open_file *)(uintptr_t)info->fh;
 }
 
-/* Of a request on a writer's handle that was begun, and which may wait for the service. 0 or
- * -errno.
- */
+/* Starts a request on a writer's handle, which may wait for the service. 0 or -errno. */
 static int go_on(struct request *request, fuse_ino_t id, const struct inode **ret)
 {
     request->is_of_handle = true;
@@ -74,7 +72,7 @@ void file_ops_write(fuse_req_t req, fuse_ino_t id, const char *data, size_t size
 {
     struct request request;
     const struct inode *inode;
-    bool is_append = info->flags & O_APPEND; /* the kernel's idea of the end may be too old */
+    bool is_append = info->flags & O_APPEND; /* the kernel's end of the file may be outdated */
     const struct open_file *file = file_of(info);
     struct writer_handle *handle = file->writer;
     if (file->scratch) {
@@ -121,7 +119,7 @@ void file_ops_flush(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *info)
     end_flush(&request, r, inode);
 }
 
-/* Also of a file that is only read, as `sync FILE` has it: its text may be queued. */
+/* Also for a file that is only read, as `sync FILE` opens it: its text may be queued. */
 void file_ops_fsync(fuse_req_t req, fuse_ino_t id, int datasync, struct fuse_file_info *info)
 {
     struct request request;
@@ -148,7 +146,7 @@ static void free_file(struct file_system *fs, uint64_t id, struct open_file *fil
     open_file_destroy(file);
 }
 
-/* What is not stored by now is stored, or given up: also if too many callers wait already. */
+/* Stores what is not stored yet, or gives it up, even if too many callers wait already. */
 static void close_writer(fuse_req_t req, fuse_ino_t id, struct open_file *file)
 {
     struct request request;

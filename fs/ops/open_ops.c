@@ -33,8 +33,8 @@ static int open_outdated(struct request *request, const struct inode *inode, str
     return stale_opens_begin(fs->stale_opens, &opener, now_ms) < 0 ? -ENOMEM : -ESTALE;
 }
 
-/* Finds the text of the node's version. Of a writer's node, which another thread's LOOKUP may bring
- * (fs/ops/open_writer.h), that of the present version. 0 or -errno. */
+/* Finds the text of the node's version. For a writer's node, which the LOOKUP of another thread may
+ * return (fs/ops/open_writer.h), finds the present version. 0 or -errno. */
 static int find_text(struct request *request, const struct inode *inode, struct entity *ret)
 {
     struct file_system *fs = request->fs;

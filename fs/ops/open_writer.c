@@ -49,7 +49,7 @@ static int find_stored(struct request *request, const struct inode *inode, struc
                  : account_find(fs->account, &request->caller, place_address(&inode->place), ret);
 }
 
-/* The same, with an ETag. A text that is queued has none yet: it is sent first. Where another one
+/* As find_stored, with an ETag. A queued text has none yet, so it is sent first. If another text
  * was queued meanwhile, the writer learns its ETag later. */
 static int find_version(struct request *request, const struct inode *inode, struct entity *ret)
 {
@@ -65,8 +65,9 @@ static int find_version(struct request *request, const struct inode *inode, stru
     return r < 0 ? r : account_find(account, &request->caller, address, ret);
 }
 
-/* Does the open need the text that is stored? Without that, a bad row can be replaced: vim opens
- * so, and truncates then. If it were refused, `:w!` would unlink the entity first. */
+/* Does the open need the stored text? Without this test a bad row could not be replaced: vim opens
+ * a file like this and truncates it afterwards. If the open were refused, `:w!` would unlink the
+ * entity first. */
 static bool needs_text(int flags)
 {
     return !(flags & O_TRUNC) && ((flags & O_ACCMODE) == O_RDWR || (flags & O_APPEND));
@@ -146,7 +147,7 @@ static int open_entity(struct request *request, const struct inode *inode, int f
     bool is_own = minted == inode->id || minted == 0;
     if (wants && inode_kind(inode) == NODE_WRITER && is_own)
         return share(request, inode, flags, ret);
-    /* callers of another pid namespace all have thread id 0: it may be another one that wants */
+    /* all callers of another pid namespace have thread id 0, so this may be another caller */
     if (wants && opener.thread != 0)
         return begin(request, inode, flags, ret);
     if (inode_is_renamed(inode))
@@ -170,8 +171,8 @@ int open_writer_read(struct request *request, const struct inode *inode, struct 
     return join_new(request, inode, 0, ret);
 }
 
-/* Databases open so, before they know whether they can write. Tools that create an empty file on
- * purpose (touch, `>`, mktemp) do not. */
+/* Databases open files like this before they know whether they can write. Tools that create an
+ * empty file on purpose (touch, `>`, mktemp) do not. */
 static bool is_provisional(int flags)
 {
     return (flags & (O_ACCMODE | O_TRUNC | O_EXCL | O_APPEND)) == O_RDWR;

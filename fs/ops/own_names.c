@@ -94,7 +94,7 @@ void own_names_listed(struct own_names *names, struct bytes key)
         file->is_shown = true;
 }
 
-/* The first file behind `after` (empty: the first of all) that was new when the listing began. */
+/* The first file after `after` (empty: the first of all) that was new when the listing began. */
 static struct own_file *next_kept(struct own_names *names, struct bytes after)
 {
     if (after.size == 0)
@@ -104,7 +104,7 @@ static struct own_file *next_kept(struct own_names *names, struct bytes after)
     return file && compare_keys(file, &key) == 0 ? RB_NEXT(own_files, &names->files, file) : file;
 }
 
-/* Has the listing not shown it? kept: NULL: the file was not new when the listing began; another
+/* Should the listing still show it? kept NULL: the file was not new when the listing began; another
  * client may have stored an entity of its name. 1, 0, -ENOMEM. */
 static int is_to_show(const struct own_names *names, const struct own_file *kept, bool is_new,
                       struct bytes position)
@@ -154,7 +154,7 @@ static int find_next_scratch(struct own_names *names)
                         &names->next_attributes);
 }
 
-/* Finds the name behind `before`: 1. 0: there is none. */
+/* Finds the name after `before`: 1. 0: there is none. */
 static int find_next(struct own_names *names)
 {
     bool is_partition = names->directory.kind == DIRECTORY_ENTITIES;

@@ -6,7 +6,7 @@
  * listing, without those that the listing has shown.
  *
  * A new file may be stored while the listing runs. Then the listing may already be past its name,
- * and at the end the file is not new any more. So this module records the new files at the begin of
+ * and at the end the file is not new any more. So this module records the new files at the start of
  * the listing, and which of them the listing shows. The others are shown after the listing, unless
  * they are known to be removed.
  *

@@ -22,7 +22,7 @@ static struct call *call_of(struct renaming *renaming)
 }
 
 /* Is the old name that of a file that is not stored yet? It may get a name whose key its text will
- * tell later. */
+ * contain. */
 static bool is_source_new(struct renaming *renaming)
 {
     struct address from = place_address(&renaming->change.child.place);
@@ -42,7 +42,7 @@ static int settle_target(struct renaming *renaming)
     return r == -EINVAL && is_source_new(renaming) ? 0 : r;
 }
 
-/* The key of a cut name may be known to the service alone: an entity has it. */
+/* Only the service may know the key of a cut name: that of an entity. */
 static int find_there(struct renaming *renaming)
 {
     struct request *request = &renaming->change.request;
@@ -140,7 +140,7 @@ static int check_new_file(struct renaming *renaming)
     return is_taken ? change_refuse_taken(&renaming->change.request) : 0;
 }
 
-/* Of a new file the answer to a store may have been lost: then there may be an entity or not. */
+/* If the answer to the store of a new file was lost, the entity may exist or not. */
 static int rename_stored(struct renaming *renaming, const struct rename *rename,
                          struct renamed *ret)
 {
@@ -265,8 +265,8 @@ static int store_scratch(struct renaming *renaming)
     return r;
 }
 
-/* The kernel may keep the entity's node under the backup's name: it forgets the st_ino of it, which
- * is that of the next file of the entity's name. */
+/* The kernel may keep the entity's node under the backup's name. It forgets the node's st_ino,
+ * because the next file of the entity's name has that number. */
 static int back_up(struct renaming *renaming)
 {
     struct change *change = &renaming->change;
@@ -292,7 +292,7 @@ static int rename_file(struct renaming *renaming)
     return becomes_scratch ? back_up(renaming) : rename_entity(renaming);
 }
 
-/* mv tells of EINVAL that a directory is moved into itself. */
+/* For EINVAL mv prints that a directory is moved into itself. */
 static int explain(struct call *call, int r)
 {
     if (r != -EINVAL)

@@ -32,8 +32,8 @@ int rename_scratch_delete_original(struct request *request, struct scratch_file 
                                           original.etag);
 }
 
-/* The backup returns to its name, unchanged. 1; 0: it is none, or has no original any more. If
- * another client has deleted the original, the backup has the only text that is left. */
+/* The backup returns to its name unchanged. 1; 0: it is no backup, or its original is gone. If
+ * another client has deleted the original, the backup is the only copy of the text. */
 static int show_original(struct request *request, struct scratch_file *file, struct address to)
 {
     struct account *account = request->fs->account;
@@ -146,7 +146,7 @@ int rename_scratch_to_entity(struct request *request, struct scratch_file *file,
     return 0;
 }
 
-/* What has the name `to` is replaced. */
+/* Renames the file over the one that has the name `to`. */
 static int put_backup(struct request *request, const struct child *from,
                       const struct entity *entity, const struct child *to, bool is_exclusive,
                       uint64_t number)

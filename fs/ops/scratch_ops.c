@@ -51,8 +51,8 @@ static struct scratch_file *file_of(struct request *request, const struct inode 
     return scratch_of_node_file(inode_table_file(request->fs->inodes, inode->id));
 }
 
-/* As scratch_ops_find. The file does not end before the thread's OPEN, if its last one was answered
- * ESTALE. */
+/* As scratch_ops_find. If the thread's last OPEN was answered ESTALE, the file is kept until its
+ * next OPEN. */
 static struct scratch_file *find_for_open(struct request *request, const struct place *directory,
                                           struct bytes name)
 {
@@ -98,7 +98,7 @@ int scratch_ops_look_up(struct request *request, const struct inode *parent, str
     return complain(request, r);
 }
 
-/* The directory may have got its key before the file was in it. */
+/* The directory may have got its key before the file was added to it. */
 static void settle_made(struct request *request, const struct place *place)
 {
     if (place_is_unsettled(place))
@@ -274,7 +274,7 @@ void scratch_ops_write(fuse_req_t req, fuse_ino_t id, struct scratch_file *file,
         (void)fuse_reply_write(req, bytes.size);
 }
 
-/* A time that 100 ns cannot tell becomes the nearest one that they can. */
+/* Rounds the time to the nearest multiple of 100 ns. */
 static int64_t ticks_of(const struct timespec *time)
 {
     int64_t ticks;

@@ -9,7 +9,7 @@
 #define ROW_MAX_BYTES ((size_t)16 << 20)
 #define FILE_BYTES    ((size_t)256 << 10) /* that are written or read at once */
 
-struct waiting_row { /* what stands before the text of a row that waits */
+struct waiting_row { /* the header of a waiting row, before its text */
     uint32_t columns, size;
 };
 
@@ -135,7 +135,7 @@ int csv_output_write(struct csv_output *csv, const struct entity_line *line, siz
     return csv->fd >= 0 ? write_later(csv, line, ret_size) : write_now(csv, line, ret_size);
 }
 
-/* Reads until `size` bytes are there that were not taken. 1; 0: the file ends before. */
+/* Reads until `size` bytes are available. 1; 0: the file ends before. */
 static int read_rows(struct csv_output *csv, size_t size)
 {
     struct buffer *rows = &csv->rows;

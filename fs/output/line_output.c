@@ -238,7 +238,7 @@ static size_t portion(const struct line_output *output, struct bytes rest)
     return stop ? (size_t)(stop - rest.data) + 1 : PIPE_BUF;
 }
 
-/* What is not written stays. Answers r. */
+/* Keeps the unwritten text. Returns r. */
 static int keep(struct line_output *output, struct bytes rest, int r)
 {
     memmove(output->lines.data, rest.data, rest.size);
@@ -274,7 +274,7 @@ int line_output_written(struct line_output *output)
     return output->lines.size < FLUSH_BYTES ? 0 : line_output_flush(output);
 }
 
-/* The name in the directory outlives a crash, too. */
+/* Syncs the directory, so that the name outlives a crash. */
 static int sync_directory_of(const char *file)
 {
     _cleanup_(freep) char *copy = strdup(file);

@@ -26,7 +26,7 @@ int line_output_open_apart(const char *file, line_output_cancelled *is_cancelled
 /* Does FILE's place refuse it, so that another try would fail in the same way? No permission, no
  * such directory, no regular file and the like; not a full disk. */
 bool line_output_is_refused(int error);
-/* FILE gets this behind its name when it is finished. 0 or -ENOMEM. */
+/* FILE gets this after its name when it is finished. 0 or -ENOMEM. */
 int line_output_rename(struct line_output *output, const char *behind);
 /* Takes NULL. FILE.partial stays. */
 void line_output_close(struct line_output *output);

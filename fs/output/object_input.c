@@ -56,7 +56,7 @@ int64_t object_input_waited_ms(const struct object_input *input)
     return input->waited_ms;
 }
 
-/* 1: there is input, or its end; 0: nothing has come; -errno. */
+/* 1: there is input, or its end; 0: no input yet; -errno. */
 static int wait_for_input(struct object_input *input)
 {
     struct pollfd poll_fd = {.fd = input->fd, .events = POLLIN};

@@ -60,7 +60,8 @@ static bool may_show(const struct refused *refused, uint64_t *count)
                                                         : "more refused objects are not shown");
 }
 
-/* The place in the object becomes one in the input; of a row of CSV it is a line. */
+/* Prints the refusal. Its place in the object becomes one in the input; for a row of CSV it is a
+ * line. */
 static void show(struct refused *refused, uint64_t *count, const struct stream_object *object,
                  const struct entity_input_refusal *refusal)
 {

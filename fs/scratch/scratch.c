@@ -196,7 +196,7 @@ int scratch_make(struct scratch *scratch, struct address directory, struct bytes
     return r;
 }
 
-/* The first file of the directory behind the name. */
+/* The first file of the directory after the name. */
 static struct scratch_file *next_locked(struct scratch *scratch, struct address directory,
                                         struct bytes after)
 {

@@ -98,7 +98,7 @@ int scratch_opens_looked_up(struct scratch_opens *opens, pid_t thread, struct sc
     return 0;
 }
 
-/* The handle that was kept for the thread, which is the caller's afterwards. NULL: none. */
+/* Takes the handle that was kept for the thread. NULL: none was. */
 static struct scratch_file *end(struct scratch_opens *opens, pid_t thread)
 {
     LOCKED(&opens->lock);

@@ -50,7 +50,7 @@ int opened_account_take_operands(const struct opened_account *opened, int argc, 
     if (argc == optind)
         return verb_refuse(opened->verb, "no SOURCE/TABLE to %s", opened->verb->name);
     if (argc > optind + 2)
-        return verb_refuse(opened->verb, "unexpected operand %s behind SOURCE/TABLE and %s",
+        return verb_refuse(opened->verb, "unexpected operand %s after SOURCE/TABLE and %s",
                            verb_printable(argv[optind + 2]), path_name);
     *ret_source = argv[optind];
     *ret_path = argc > optind + 1 ? argv[optind + 1] : "";
@@ -112,7 +112,7 @@ struct caller opened_account_caller(struct opened_account *opened)
     return caller;
 }
 
-/* No failure of a command goes anywhere but to its caller. */
+/* A command reports each failure itself, so nothing is logged here. */
 static void ignore_failure(void *context, const struct failure_record *record)
 {
     (void)context;

@@ -115,8 +115,8 @@ static int connect_by_lines(const struct service_settings *settings,
                : r;
 }
 
-/* A file that is found by the name of an account. One of two services must be at the host that the
- * file names, or at the account's own: accounts of two clouds may have one name. */
+/* Connects by a file that was found by the account's name. One of two services must be at the host
+ * that the file names, or at the account's own: accounts of two clouds may have the same name. */
 static int connect_by_found(struct service_settings *settings, const struct credential_lines *lines,
                             const char *account, bool is_shared, struct call *call)
 {

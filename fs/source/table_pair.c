@@ -83,9 +83,9 @@ int table_pair_take_operands(struct table_pair *pair, int argc, char **argv)
     const struct verb *verb = pair->sides[COMPARE_FROM].verb;
     if (argc < optind + 2)
         return verb_refuse(verb, argc == optind ? "no FROM/TABLE and TO/TABLE"
-                                                : "no TO/TABLE behind FROM/TABLE");
+                                                : "no TO/TABLE after FROM/TABLE");
     if (argc > optind + 3)
-        return verb_refuse(verb, "unexpected operand %s behind FROM/TABLE, TO/TABLE and DIRECTORY",
+        return verb_refuse(verb, "unexpected operand %s after FROM/TABLE, TO/TABLE and DIRECTORY",
                            verb_printable(argv[optind + 3]));
     pair->sources[COMPARE_FROM] = argv[optind];
     pair->sources[COMPARE_TO] = argv[optind + 1];

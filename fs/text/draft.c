@@ -40,7 +40,7 @@ uint64_t draft_size(const struct draft *draft)
 static const char *begin_object(struct draft_reading *reading, bool may_repeat)
 {
     if (reading->object_end > 0 && !may_repeat)
-        return "something stands behind the JSON object";
+        return "there is text after the JSON object";
     reading->is_inside = true;
     json_reader_init_object(&reading->json);
     return NULL;
@@ -68,9 +68,9 @@ static bool read_object(struct draft_reading *reading, struct bytes text, const 
     return kind != JSON_ERROR;
 }
 
-/* Reads what is behind the last byte that was read. Returns NULL if the text is objects and blanks,
- * and perhaps the beginning of an object; else why it can never be, and reading->at is the offset
- * of the wrong byte. Only with may_repeat there may be several objects. */
+/* Reads what follows the last byte that was read. NULL: the text so far is objects and blanks, and
+ * perhaps the beginning of an object. Else why the text can never become one: reading->at is then
+ * the offset of the wrong byte. Only with may_repeat there may be several objects. */
 static const char *read_on(struct draft_reading *reading, struct bytes text, bool may_repeat)
 {
     const char *wrong = NULL;
@@ -130,7 +130,7 @@ static int append(struct draft *draft, struct bytes bytes, struct draft_problem 
     return is_complete ? DRAFT_STORE : DRAFT_NOTHING;
 }
 
-/* The room of a text is counted by its size. No problem is told with views of the text. */
+/* The text's size counts for its room. No problem is reported with views of the text. */
 static void shorten(struct draft *draft, size_t size)
 {
     draft->text.size = size;
@@ -162,14 +162,14 @@ static int overwrite(struct draft *draft, struct bytes bytes, size_t offset)
     return DRAFT_NOTHING;
 }
 
-/* Is what is written at the end judged at once? */
+/* Is text that is written at the end checked at once? */
 static bool is_in_order(const struct draft *draft)
 {
     return draft->state != DRAFT_LOOSE && draft->began_empty;
 }
 
-/* Of a draft that adds to a stored text: what is read to its end is merged, or blanks. It leaves
- * the text, and counts as stored text. */
+/* For a draft that adds to a stored text: the part that was read to its end is merged, or blanks.
+ * It leaves the draft, and counts as stored. */
 static void forget_merged(struct draft *draft)
 {
     size_t merged = draft->reading.at;

@@ -54,7 +54,7 @@ static int compare_files(const struct locked_file *a, const struct locked_file *
 RB_GENERATE_INTERNAL(file_map, locked_file, by_address, compare_files,
                      static __attribute__((unused)));
 
-/* Answers those that wait no more. */
+/* Replies to those that no longer wait. */
 static void leave(struct locks *locks, struct waiting_list *answered)
 {
     (void)pthread_mutex_unlock(&locks->lock);
@@ -192,7 +192,7 @@ static bool are_one(const struct lock *a, const struct lock *b)
            (b->first == 0 || b->first - 1 <= a->last);
 }
 
-/* Takes the range of `lock` from a lock of the same owner. `rest`: for what is behind the range.
+/* Takes the range of `lock` from a lock of the same owner. `rest`: for what is after the range.
  * True: the rest is used. */
 static bool cut_locked(struct locks *locks, struct locked_file *file, struct held_lock *held,
                        const struct lock *lock, struct held_lock *rest)

@@ -23,7 +23,7 @@
 struct lost_and_found {
     char *place; /* absolute, without symbolic links */
     char account[LOST_NAME_ACCOUNT_SIZE];
-    /* Is held from the look at the texts of an entity until the file of the next one is made. */
+    /* held from the comparison with an entity's texts until the file of the next one exists */
     pthread_mutex_t lock;
     _Atomic size_t count;
 };
@@ -165,7 +165,7 @@ static bool is_trusted(uid_t owner)
 }
 
 /* A directory of the environment counts if its owner is this process's user. HOME is another one's
- * behind sudo and mount(8). What is absent will be this user's, below a directory of this user or
+ * after sudo and mount(8). What is absent will be this user's, below a directory of this user or
  * root. A symbolic link on the way has to be one of theirs, too. 0 or -errno; -EPERM: it does not
  * count. */
 static int check_place(const char *place)
@@ -324,8 +324,8 @@ static bool has_reason(int directory, const char *name)
            faccessat(directory, reason, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* Looks at the texts of the same tail. 1: one is equal, and `name` is its file's; 0: none is, or
- * that could not be found out; LOST_AND_FOUND_FULL; -ENOMEM. */
+/* Compares the text with those of the same tail. 1: one is equal, and `name` is its file's; 0: none
+ * is, or the comparison failed; LOST_AND_FOUND_FULL; -ENOMEM. */
 static int look_for_equal(int directory, const struct item *item, struct buffer *name)
 {
     int found = 0, others = 0;
@@ -525,7 +525,7 @@ static void append_told(int program, const char *mark, struct buffer *ret)
         (void)lost_name_append_time(ret, status.st_mtim);
 }
 
-/* Without it the texts are told again. */
+/* If this fails, the texts are reported again. */
 static void set_told(int program, const char *mark, int64_t at_100ns)
 {
     const struct timespec time = time_of(at_100ns);

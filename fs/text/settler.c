@@ -130,8 +130,8 @@ static struct bytes key_of(const struct part *part)
     return part->found.size > 0 ? buffer_bytes(&part->found) : part->key;
 }
 
-/* Nodes come last: what is asked for by their settled address is there. place: of none; may be
- * NULL. */
+/* Nodes come last: by then the settled address can be looked up. place: one that is not of a node;
+ * may be NULL. */
 static int apply(const struct settler *settler, struct caller *caller, struct place *place,
                  const struct settlement *settlement)
 {

@@ -60,8 +60,8 @@ static void add_to_message(struct failure *failure, int error)
                        "; the text could not be kept on this machine: %s", strerrordesc_np(-error));
 }
 
-/* Keeps the text, if there is one, and adds the record to the failures. is_reported: the user knows
- * of it by a call that has failed. */
+/* Keeps the text, if there is one, and adds the record to the failures. is_reported: a call that
+ * failed has reported it. */
 static void lose(struct text_sink *sink, struct failure_record *record, struct bytes text,
                  bool is_reported)
 {
@@ -85,7 +85,7 @@ static void give_up(void *context, struct caller *caller, const struct writer_lo
                                     .position = loss->address.position,
                                     .failure = caller->call.failure};
     record.failure.error = loss->error;
-    /* At the end of the mount no call fails that a program has made. */
+    /* At the end of the mount there is no call that could report it. */
     bool is_reported = loss->is_reported && !sink->is_ending(sink->ending_context);
     if ((loss->text.size > 0 || loss->is_new) && !is_reported)
         sink->reported_losses++;

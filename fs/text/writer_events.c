@@ -69,7 +69,7 @@ static bool is_detached(struct writer *writer)
     return writer->state == WRITER_DETACHED;
 }
 
-/* Of a text that is queued the writer learns the ETag when it is stored. */
+/* If the text is queued, the writer learns its ETag when it is stored. */
 static void note_stored(struct writer *writer, struct entity *entity)
 {
     struct writers *writers = writer->writers;
@@ -157,7 +157,7 @@ static int settle(struct writer *writer, struct caller *caller, struct writer_te
     return 0;
 }
 
-/* is_reported: a failure is told to a process, by this call or by one before. */
+/* is_reported: this call or an earlier one reports a failure to a process. */
 static int store(struct writer *writer, struct caller *caller, bool is_reported)
 {
     const struct writer_store *store = &writer->writers->store;
@@ -312,7 +312,7 @@ static void give_up_replacement(struct writer *writer, struct caller *caller, st
     writer->is_kept = true;
 }
 
-/* The release tells it, so that a text is one line. */
+/* The release reports it, so that a text has one line in the log. */
 static void leave_to_release(struct writer *writer, struct failure *failure, const char *name)
 {
     writer->unreported = *failure;
@@ -320,8 +320,8 @@ static void leave_to_release(struct writer *writer, struct failure *failure, con
     *failure = (struct failure){0};
 }
 
-/* What was written before the write that failed stays in the draft, and the release tells of both.
- * is_again: so has a write before, and nothing was stored since. */
+/* What was written before the failed write stays in the draft, and the release reports both.
+ * is_again: an earlier write has failed, too, and nothing was stored since. */
 static void note_failed_write(struct writer *writer, struct caller *caller, struct bytes bytes,
                               bool is_again)
 {
@@ -339,7 +339,7 @@ static void note_failed_write(struct writer *writer, struct caller *caller, stru
         leave_to_release(writer, failure, "write");
 }
 
-/* The text ends in another way than by a release that gives it up. */
+/* Reports an unreported failure when the text ends otherwise than by a release that gives it up. */
 static void report_untold(struct writer *writer, struct caller *caller)
 {
     const struct writer_store *sink = &writer->writers->store;
@@ -369,8 +369,8 @@ static size_t size_after(const struct draft *draft, const struct event *event)
     return MAX(size, MIN(end, DRAFT_MAX_BYTES));
 }
 
-/* Tells the draft, and performs its action. ret_is_refused: a flush, fsync or touch, for the text.
- */
+/* Passes the event to the draft, and performs its action. ret_is_refused: a flush, fsync or touch
+ * was refused because of the text. */
 static int perform_event(struct writer *writer, struct caller *caller, const struct event *event,
                          bool *ret_is_refused)
 {

@@ -290,8 +290,8 @@ int writers_hold(struct writers *writers, struct address address, struct call *c
 }
 
 /* Was the file created after the hold began? Then it is not the file that is being removed. It was
- * created under another spelling of the path: within one directory the kernel runs no CREATE beside
- * an UNLINK. */
+ * created by another spelling of the path: in one directory the kernel does not run CREATE and
+ * UNLINK at once. */
 static bool is_later_file(const struct held_writers *held, const struct writer *writer)
 {
     return writer->state == WRITER_NEW && writer->number > held->last_number;
@@ -354,7 +354,7 @@ bool writers_was_removed_locked(const struct writers *writers, struct address ad
     return false;
 }
 
-/* The writer knows the version that was renamed: then it knows what came of it instead. */
+/* The writer knows the version that was renamed: now it learns the new one. */
 static void note_renamed(struct writer *writer, const struct entity *before,
                          const struct entity *after)
 {

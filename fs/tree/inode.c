@@ -20,7 +20,7 @@ struct inode_table {
     struct unsettled_list unsettled;
     struct numbers numbers;
     uint64_t last_id;
-    uint64_t chosen_id;        /* inode_table_choose goes on behind it */
+    uint64_t chosen_id;        /* inode_table_choose goes on after it */
     size_t entered, forgotten; /* nodes, since inode_table_wait answered them last */
     bool is_waiting_ended;
     pthread_cond_t has_upkeep;
@@ -32,9 +32,9 @@ static bool has_left(const struct node *node)
     return node->left != LEFT_NOT;
 }
 
-/* Below the limit, because nodes are made while the kernel forgets, and what is freed between nodes
- * that stay is not given back. The kernel may use all of them: so it is not asked again before some
- * more were made. */
+/* Below the limit, because nodes are made while the kernel forgets, and memory that is freed
+ * between nodes that stay is not returned. The kernel may be using all of them, so it is not
+ * requested again before some more were made. */
 static bool has_excess_locked(const struct inode_table *table)
 {
     size_t max = table->max_nodes;
@@ -129,8 +129,8 @@ static const struct node *find_of_file_locked(struct inode_table *table, uint64_
     return node;
 }
 
-/* Adds `made`, unless the youngest version's node of its name is of the same version, and has not
- * left the name: then answers that. */
+/* Adds `made`. If the name's newest node is of the same version and still has the name, returns
+ * that node instead. */
 static struct node *enter_locked(struct inode_table *table, const struct version *version,
                                  struct node *made)
 {

@@ -3,7 +3,7 @@
 #include "client/base/locked.h"
 #include "client/base/map.h"
 
-/* Its key in the map is its kind and its digits. What they stand for is behind that. */
+/* Its key in the map is its kind and its digits. What they stand for is after that. */
 struct long_name {
     struct map_item item;
     size_t size;

@@ -50,7 +50,7 @@ static int append_escaped(struct buffer *name, struct bytes bytes)
     return name->error;
 }
 
-/* Appends the whole key, even if it is too long. is_followed: something stands behind it in the
+/* Appends the whole key, even if it is too long. is_followed: something stands after it in the
  * name, so that a + at its end makes no prefix of it. *ret_fit: the size of its longest beginning
  * in whole characters that fits into `room`. */
 static int encode_whole(struct bytes key, bool is_followed, size_t room, struct buffer *name,
@@ -94,7 +94,7 @@ static bool are_digits(struct bytes digits)
     return true;
 }
 
-/* The beginning of an unsettled key, which is left, and the digits behind it. False: it is none. */
+/* The beginning of an unsettled key, which is left, and the digits after it. False: it is none. */
 static bool split_unsettled(struct bytes *key, struct bytes *ret_digits)
 {
     size_t tail = UNSETTLED.size + NAME_DIGEST_CHARS;

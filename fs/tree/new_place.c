@@ -71,7 +71,7 @@ static bool is_utf8(struct bytes name)
     return n > 0;
 }
 
-/* Of a name that means no key. */
+/* The reason why a name stands for no key. */
 static const char *rule_of_nothing(struct bytes name, enum name_kind kind)
 {
     if (!is_utf8(name))
@@ -82,7 +82,7 @@ static const char *rule_of_nothing(struct bytes name, enum name_kind kind)
     return kind == NAME_PREFIX && !has_prefix_size ? PREFIX_RULE : KEY_RULE;
 }
 
-/* Of a name that place_child does not know in a level or a partition. */
+/* The reason why place_child does not know a name in a level or a partition. */
 static int refuse_absent(const struct place *parent, struct bytes name, const char **ret_reason)
 {
     enum name_kind kind = kind_of(parent, name);
@@ -111,7 +111,7 @@ static struct bytes key_of(const struct place *parent, const struct place *child
     return bytes_take_until(&key, KEY_UNSETTLED[0]);
 }
 
-/* What a cut name makes: its key is not known yet. -EINVAL: no key can have the name. */
+/* Makes the place of a cut name, whose key is not known yet. -EINVAL: no key can have the name. */
 static int unsettle(const struct place *parent, struct bytes name, struct place *child,
                     const char **ret_reason)
 {
@@ -152,7 +152,7 @@ static int check_made(int r, const char **ret_reason)
     return r < 0 ? refuse(ret_reason, -ENOMEM, "out of memory") : 0;
 }
 
-/* Each name is a scratch file's. */
+/* In a scratch directory each name is a scratch file's. */
 static int make_in_scratch(const struct place *parent, struct bytes name, bool is_directory,
                            struct place *ret, const char **ret_reason)
 {

@@ -274,7 +274,7 @@ static int make_beginning(const struct place *parent, struct bytes begin, const 
     return set_filtered_text(ret, place_table(parent), range, filter);
 }
 
-/* The key is sought in what the directory has, whether it matches a filter or not. */
+/* The key is sought among all keys of the directory, also those that a filter leaves out. */
 static int make_cut(const struct place *parent, struct bytes begin, struct place *ret)
 {
     int r = make_beginning(parent, begin, NULL, ret);

@@ -127,7 +127,7 @@ static void keep_wanted(struct entry *entry, const struct opener *opener)
         memcpy(entry->wanted_name, opener->name.data, entry->wanted_size);
 }
 
-/* Is it this name that is to be written? */
+/* Is this the name that the opener will write to? */
 static bool is_wanted(const struct entry *entry, const struct opener *opener)
 {
     if (entry->writers == 0 || entry->wanted_size == 0)

@@ -104,7 +104,7 @@ static int run_for_file(const struct verb *verb, int argc, char **argv)
     if (option != -1)
         return verb_refuse_option(verb, option, argv);
     if (argc > optind + 1)
-        return verb_refuse(verb, "unexpected operand %s behind local:FILE",
+        return verb_refuse(verb, "unexpected operand %s after local:FILE",
                            verb_printable(argv[optind + 1]));
     const char *name = argv[optind];
     if (!mount_source_is_local(name) || !name[strlen(LOCAL_SOURCE)])
@@ -123,7 +123,7 @@ static int run_for_service(const struct verb *verb, int argc, char **argv,
         code = option == 'o' ? opened_account_add_options(&opened, optarg)
                              : verb_refuse_option(verb, option, argv);
     if (code == 0 && argc > optind + 1)
-        code = verb_refuse(verb, "unexpected operand %s behind SOURCE",
+        code = verb_refuse(verb, "unexpected operand %s after SOURCE",
                            verb_printable(argv[optind + 1]));
     if (code == 0)
         code = check_service(&opened, argc > optind ? argv[optind] : NULL, decorate);

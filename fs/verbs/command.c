@@ -49,7 +49,7 @@ static int refuse_unknown(const struct verb *verb, const char *word)
                        NEAR_NAME_ARGUMENTS(near));
 }
 
-/* What stands in the place of a command. What is near to none may be a SOURCE. */
+/* Refuses a word in the place of a command. If it is not near to one, it may be a SOURCE. */
 static int refuse_command(int argc, char **argv)
 {
     const char *word = argv[1];
@@ -161,7 +161,7 @@ static const struct verb verb_version = {.name = "version",
                                          .help = "",
                                          .run = run_version};
 
-/* Is an argument `-h` or `--help`? Behind `--` there are only operands. */
+/* Is an argument `-h` or `--help`? After `--` there are only operands. */
 static bool asks_for_help(int argc, char **argv)
 {
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {

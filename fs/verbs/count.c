@@ -166,7 +166,7 @@ static int run_tables(const struct verb *verb, int argc, char **argv, store_deco
     opened_account_init(&opened, verb);
     int code = parse(&opened, verb, argc, argv, NULL);
     if (code == 0 && argc > optind + 1)
-        code = verb_refuse(verb, "unexpected operand %s behind SOURCE",
+        code = verb_refuse(verb, "unexpected operand %s after SOURCE",
                            verb_printable(argv[optind + 1]));
     if (code == 0)
         code = opened_account_open(&opened, argc > optind ? argv[optind] : NULL, false, decorate);

@@ -158,7 +158,7 @@ static size_t answer_exists(const void *target, void *ret)
     return sizeof(int);
 }
 
-/* The mount's "no such table" may be older than the table. 0 or an exit code. */
+/* The kernel's absence of the name may be older than the table. 0 or an exit code. */
 static int check_absent(const struct target *target, int64_t limit_ms)
 {
     int error = 0;
@@ -238,7 +238,7 @@ static bool is_reason(const char *line, const char *began, const struct target *
 {
     if (strlen(line) <= TIME_BYTES || strncmp(line, began, TIME_BYTES - 1) < 0)
         return false;
-    const char *path = strchr(line + TIME_BYTES, ' '); /* behind the operation */
+    const char *path = strchr(line + TIME_BYTES, ' '); /* after the operation */
     size_t size = strlen(target->table);
     return path && strncmp(path + 1, DROP_DIRECTORY, strlen(DROP_DIRECTORY)) == 0 &&
            strncmp(path + 1 + strlen(DROP_DIRECTORY), target->table, size) == 0 &&
@@ -332,7 +332,7 @@ static int run_drop(const struct verb *verb, int argc, char **argv, store_decora
     if (argc == optind)
         return verb_refuse(verb, "no table to drop");
     if (argc > optind + 1)
-        return verb_refuse(verb, "unexpected operand %s behind DIR/TABLE",
+        return verb_refuse(verb, "unexpected operand %s after DIR/TABLE",
                            verb_printable(argv[optind + 1]));
     return drop_operand(argv[optind], is_confirmed, limit_ms);
 }

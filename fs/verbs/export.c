@@ -193,7 +193,7 @@ static int read_last(const struct export *export, struct range range, struct buf
     return has_form(export, last) && range_holds(range, buffer_bytes(ret));
 }
 
-/* Sets the begin of the range behind the last line of the earlier export, whose entity must be in
+/* Sets the start of the range after the last line of the earlier export, whose entity must be in
  * the table: it may be another table's. 0 or an exit code. */
 static int skip_written(struct export *export, struct directory *directory,
                         struct buffer *ret_behind)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `tablefuse join`: puts the results of all parts behind one another. */
+/* `tablefuse join`: puts the results of all parts after one another. */
 #include "fs/base/file_io.h"
 #include "fs/base/say.h"
 #include "fs/cli/choice_options.h"
@@ -136,7 +136,7 @@ static int for_each_line(struct join *join, int (*step)(struct join *, uint64_t 
     part_init(&join->previous);
     for (uint64_t line = 1; code == 0 && (r = part_lines_next(lines, &token)) > 0; line++) {
         if (token.size == 0)
-            continue; /* behind the last one, perhaps */
+            continue; /* after the last one, perhaps */
         code = set_path(join, token, line);
         if (code == 0)
             code = step(join, line);

@@ -428,7 +428,7 @@ static int parse_mount(const struct verb *verb, int argc, char **argv,
     if (operands < 1)
         return verb_refuse(verb, "no directory to mount at");
     if (operands > 2)
-        return verb_refuse(verb, "unexpected operand %s behind SOURCE and DIR",
+        return verb_refuse(verb, "unexpected operand %s after SOURCE and DIR",
                            verb_printable(argv[optind + 2]));
     const char *first = argv[optind];
     if (operands == 1 && (mount_source_is_local(first) || strstr(first, "://")))
@@ -501,7 +501,7 @@ const struct verb verb_mount = {
     .purpose = "Mounts an Azure Table Storage account as a directory tree of JSON files.",
     .help =
         "SOURCE is an account name, an endpoint URL, `emulator`, or local:FILE (an account in one\n"
-        "file, without credential). /TABLE behind it makes that table the root. The environment\n"
+        "file, without credential). /TABLE after it makes that table the root. The environment\n"
         "has the credential, and without SOURCE the account: AZURE_STORAGE_CONNECTION_STRING or\n"
         "AZURE_STORAGE_SAS_URL, or AZURE_STORAGE_ACCOUNT with AZURE_STORAGE_KEY or "
         "AZURE_STORAGE_SAS_TOKEN.\n"

@@ -216,7 +216,7 @@ static int run_unmount(const struct verb *verb, int argc, char **argv, store_dec
     if (argc == optind)
         return verb_refuse(verb, "no directory to unmount");
     if (argc > optind + 1)
-        return verb_refuse(verb, "unexpected operand %s behind DIR",
+        return verb_refuse(verb, "unexpected operand %s after DIR",
                            verb_printable(argv[optind + 1]));
     const struct patience patience = {limit_ms, clock_now_ms(&clock_system) + limit_ms};
     return unmount_directory(argv[optind], is_lazy, &patience);

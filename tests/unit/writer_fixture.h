@@ -179,7 +179,7 @@ static inline struct writer_handle *open_new(struct sink *sink, struct address a
         sink, &(struct writer_begin){.address = address, .begin = EDIT_NEW, .is_new = true});
 }
 
-/* reason: a part of it; "": it is told later; NULL: it succeeds */
+/* reason: a part of it; "": it is reported later; NULL: it succeeds */
 static inline void write_at(struct writer_handle *handle, const char *text, uint64_t offset,
                             int expected, const char *reason)
 {

@@ -116,7 +116,7 @@ static inline char shown(char c)
     return c;
 }
 
-/* "p/r" is a row, "p/" where a partition begins, "p+" what is behind it or behind a row, "~" the
+/* "p/r" is a row, "p/" where a partition begins, "p+" what is after it or after a row, "~" the
  * end of all. */
 static inline void append_position(struct buffer *line, const struct buffer *position)
 {
@@ -258,7 +258,7 @@ static inline void assert_end(struct setup *setup, struct listing *listing, uint
     assert_int_equal(next_entry(setup, listing, cookie, false, &entry), 0);
 }
 
-/* The entry behind `cookie` is the row of that number, with its text. */
+/* The entry after `cookie` is the row of that number, with its text. */
 static inline void assert_row(struct setup *setup, struct listing *listing, uint64_t cookie)
 {
     struct listing_entry entry;

@@ -29,7 +29,7 @@ static inline void set_up_queue(struct setup *setup, struct setup_options option
     set_up(setup, options);
 }
 
-/* All that was lost was told in order, since the last assertion. */
+/* All that was lost was reported in order, since the last assertion. */
 static inline void assert_lost(const char *expected)
 {
     assert_string_equal(buffer_string(&lost_changes), expected);

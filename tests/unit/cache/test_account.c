@@ -250,7 +250,7 @@ static void what_a_listing_showed_costs_nothing_to_find(void **state)
     for (int row = 0; row < 1500; row++)
         assert_row_found(&setup, "p", row);
     assert_int_equal(setup.caller.valid_ms, 0);
-    assert_found(&setup, P_ROW(""), NULL); /* before, between, at the border of pages, behind */
+    assert_found(&setup, P_ROW(""), NULL); /* before, between, at the border of pages, after */
     assert_found(&setup, P_ROW("00000!"), NULL);
     assert_found(&setup, P_ROW("00999!"), NULL);
     assert_found(&setup, P_ROW("01000!"), NULL);

@@ -34,7 +34,7 @@ struct world {
     struct writers *writers;
     _Atomic unsigned time, writes;
     char positions[MOST_NAMES][4];
-    _Atomic int64_t acknowledged[MOST_NAMES]; /* the greatest Timestamp that was told */
+    _Atomic int64_t acknowledged[MOST_NAMES]; /* the greatest Timestamp that was reported */
     _Atomic bool is_over;
     struct op ops[MOST_OPS];
     size_t count;

@@ -31,7 +31,7 @@ static void write_rows(struct setup *setup, const char *partition, int n)
         write_row(setup, partition, i, i % 3 == 0 ? "open" : "done");
 }
 
-/* Lists it: the keys, with a blank behind each. */
+/* Lists it: the keys, with a blank after each. */
 static void assert_listed(struct setup *setup, const struct directory *directory,
                           const char *expected)
 {
@@ -64,7 +64,7 @@ static void it_shows_what_matches_and_asks_for_all_of_it(void **state)
     tear_down(&setup);
 }
 
-/* The kernel asks once more behind the dots. */
+/* The kernel asks once more after the dots. */
 static void that_nothing_matches_is_asked_once(void **state)
 {
     (void)state;
@@ -335,7 +335,7 @@ static void a_version_that_was_not_listed_stays(void **state)
     assert_int_equal(unlink_match(&setup, 6, (struct bytes){0}), 0);
     assert_int_equal(unlink_match(&setup, 9, (struct bytes){0}), 0);
     assert_int_equal(remove_filtered(&setup), -ENOTEMPTY);
-    assert_int_equal(remove_filtered(&setup), 0); /* it was told */
+    assert_int_equal(remove_filtered(&setup), 0); /* it was reported */
     assert_lost("unlink t p/00006 ESTALE;");
     assert_int_equal(list(&setup, ROWS_OF("p"), false), 10);
     tear_down_queue(&setup);

@@ -36,7 +36,7 @@ static void remove_directory_of(struct setup *setup, const char *partition)
     assert_int_equal(remove_at(setup, PATH_OF(rows_of(partition), *PARTITIONS_OF("t"))), 0);
 }
 
-/* With a pause behind each unlink. */
+/* With a pause after each unlink. */
 static void remove_slowly(struct setup *setup, int64_t pause_ms)
 {
     for (size_t i = 0; i < ARRAY_SIZE(partitions); i++) {

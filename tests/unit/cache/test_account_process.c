@@ -208,7 +208,7 @@ static void what_was_read_before_its_listing_is_never_older_than_a_ttl(void **st
     (void)state;
     struct setup setup;
     set_up(&setup, (struct setup_options){0});
-    add_rows(&setup, "o", 2000); /* so huge that keys alone are listed behind it */
+    add_rows(&setup, "o", 2000); /* so huge that keys alone are listed after it */
     add_rows(&setup, "p", 3);
     add_rows(&setup, "q", 3);
     assert_row_found(&setup, "p", 0);

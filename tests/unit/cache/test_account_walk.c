@@ -30,7 +30,7 @@ static void set_up_shape(struct setup *setup, struct shape shape, struct setup_o
     }
 }
 
-/* The directory of a key and a mark behind it, in memory of its own. */
+/* The directory of a key and a mark after it, in memory of its own. */
 struct place {
     struct directory directory;
     struct buffer lo, hi;
@@ -42,7 +42,7 @@ static void place_finish(struct place *place)
     buffer_finish(&place->hi);
 }
 
-/* `name`: a partition's key, or a prefix with a "+" behind it. */
+/* `name`: a partition's key, or a prefix with a "+" after it. */
 static void place_init(struct place *place, struct bytes name)
 {
     bool is_prefix = name.data[name.size - 1] == '+';
@@ -108,7 +108,7 @@ static void visit(struct walk *walk, struct bytes name)
     place_finish(&place);
 }
 
-/* All names, each with a NUL behind it. */
+/* All names, each with a NUL after it. */
 static void list_names(struct walk *walk, const struct directory *directory, struct buffer *ret)
 {
     struct listing *listing = open_listing(walk->setup, directory);
@@ -260,7 +260,7 @@ static int list_and_heal(struct setup *setup, int number, int *ret_rows)
     return r;
 }
 
-/* A failure in the midst of a walk is told, once, and the walk goes on behind it. */
+/* A failure in the midst of a walk is reported, once, and the walk goes on after it. */
 static void a_walk_that_fails_goes_on(void **state)
 {
     (void)state;

@@ -156,7 +156,7 @@ static inline void take(struct prefetching *setup, struct prefetcher *prefetcher
     run_finish(&item.rows);
 }
 
-/* Rows so far; each is behind the one before. */
+/* Rows so far; each is after the one before. */
 struct taken {
     size_t rows;
     struct buffer last; /* position, or name */

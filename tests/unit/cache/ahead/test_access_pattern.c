@@ -30,7 +30,7 @@ static struct table *new_table(size_t rows)
     return table;
 }
 
-/* The miss of a row: fetches it with `ahead` rows behind it, as far as there are rows. */
+/* The miss of a row: fetches it with `ahead` rows after it, as far as there are rows. */
 static void fetch(struct table *table, size_t row, size_t ahead)
 {
     size_t rows = MIN(MIN(1 + ahead, TABLE_STORE_PAGE_ROWS), table->rows - row);
@@ -255,7 +255,7 @@ static void only_rows_ahead_count_and_once(void **state)
     access_pattern_fetched(&pattern, HERE, 100, 3, 10, 10 * ROW_BYTES, 0);
     for (uint64_t number = 98; number < 103; number++) /* before it, and what was needed */
         access_pattern_used(&pattern, number);
-    access_pattern_used(&pattern, 110); /* behind it */
+    access_pattern_used(&pattern, 110); /* after it */
     assert_int_equal(access_pattern_ahead(&pattern, HERE, MAX_BYTES, 0), 3);
     for (int i = 0; i < 5; i++)
         access_pattern_used(&pattern, 103);

@@ -4,7 +4,7 @@
 #include "tests/unit/cache/ahead/prefetching.h"
 
 #define ROW(partition, key) B(partition "\0" key)
-#define PAST(rows)          (1 + (rows)) /* the row that is needed, and those behind it */
+#define PAST(rows)          (1 + (rows)) /* the row that is needed, and those after it */
 
 struct setup {
     struct fetching fetching;
@@ -293,7 +293,7 @@ static void set_up_random(struct setup *setup)
     assert_int_equal(asked(setup), 3);
 }
 
-/* Absent names are known up to the next row, and behind the last one up to the partition's end. */
+/* Absent names are known up to the next row, and after the last one up to the partition's end. */
 static void where_a_name_was_absent_the_gap_is_asked_for(void **state)
 {
     (void)state;
@@ -428,7 +428,7 @@ static void a_refusal_across_a_border_is_forgiven(void **state)
     }
 }
 
-/* The caller asks for its row alone: the refusal may be about the rows behind it. */
+/* The caller asks for its row alone: the refusal may be about the rows after it. */
 static void a_refusal_inside_the_partition_is_forgiven(void **state)
 {
     (void)state;
@@ -450,7 +450,7 @@ static int no_table(struct memory_store *self, size_t number, struct call *call)
     return call_fail(call, -ENOENT, "no such table");
 }
 
-/* A refusal may be that of the row behind. */
+/* A refusal may be that of the row after. */
 static void a_gap_that_is_refused_is_left_to_the_caller(void **state)
 {
     (void)state;

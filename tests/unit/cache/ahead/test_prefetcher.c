@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which items a prefetcher hands out, what it asks for, and how it tells failures. */
+/* Which items a prefetcher hands out, what it asks for, and how it reports failures. */
 #include "tests/unit/cache/ahead/prefetching.h"
 
 static void all_rows_come_in_order_with(int parallelism)
@@ -170,8 +170,8 @@ static void a_failure_is_told_in_its_place(void **state)
     prefetching_tear_down(&setup);
 }
 
-/* The failure of a request that was sent ahead is not told to a consumer that comes much later: the
- * service may answer again. */
+/* The failure of a request that was sent ahead is not reported to a consumer that comes much later:
+ * the service may answer again. */
 static void a_failure_grows_old(void **state)
 {
     (void)state;

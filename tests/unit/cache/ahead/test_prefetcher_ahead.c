@@ -302,11 +302,11 @@ static void a_position_is_reached_unless_it_is_behind(void **state)
         prefetching_add(&setup, 5, 700);
         struct prefetcher *prefetcher = open_rows(&setup);
         assert_int_equal(reach(&setup, prefetcher, B("p0000\0")), REACH_IN_CACHE);
-        assert_int_equal(reach(&setup, prefetcher, B("p0000\0")), REACH_NOT); /* behind it now */
+        assert_int_equal(reach(&setup, prefetcher, B("p0000\0")), REACH_NOT); /* after it now */
         assert_int_equal(reach(&setup, prefetcher, ROW("p0002", "00500")), REACH_IN_CACHE);
         assert_int_equal(reach(&setup, prefetcher, ROW("p0002", "00499")), REACH_NOT);
         assert_int_equal(reach(&setup, prefetcher, ROW("p0003", "no row")), REACH_IN_CACHE);
-        assert_int_equal(reach(&setup, prefetcher, B("q")), REACH_IN_CACHE); /* behind all rows */
+        assert_int_equal(reach(&setup, prefetcher, B("q")), REACH_IN_CACHE); /* after all rows */
         assert_int_equal(reach(&setup, prefetcher, B("p0004\0")), REACH_NOT);
         assert_int_equal(reach(&setup, prefetcher, B("r")), REACH_NOT);
         prefetcher_leave(prefetcher);

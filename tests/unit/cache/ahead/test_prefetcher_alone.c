@@ -97,7 +97,7 @@ static void without_a_thread_a_consumer_is_interrupted(void **state)
     assert_int_equal(late.call.failure.error, -ETIMEDOUT);
     assert_int_equal(gate_store_arrived(setup.fetching.store), 2);
     gate_store_let(setup.fetching.store, GATE_OPEN);
-    assert_int_equal(take_all_rows(&setup, prefetcher), 2500); /* that is not told again */
+    assert_int_equal(take_all_rows(&setup, prefetcher), 2500); /* that is not reported again */
     prefetcher_leave(prefetcher);
     prefetching_tear_down(&setup);
 }

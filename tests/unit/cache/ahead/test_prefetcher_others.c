@@ -64,8 +64,8 @@ static void they_leave_the_window_too(void **state)
     prefetching_tear_down(&setup);
 }
 
-/* The only worker of the table is taken by a request that is throttled until it gives up. A
- * caller that waits behind it is told why. */
+/* The table's only worker sends a request that is throttled until it gives up. A caller that waits
+ * for that worker gets the reason. */
 static void throttled_is_told_behind_a_slot_too(void **state)
 {
     (void)state;

@@ -165,7 +165,7 @@ static void fetch_page(struct setup *setup, int partition)
 }
 
 /* A process that traverses reads as much as fits beside what it has not visited yet. That is not
- * evicted, whatever others read, until it comes to what is behind. */
+ * evicted, whatever others read, until it comes to what is after. */
 static void what_is_not_visited_stays(void **state)
 {
     (void)state;

@@ -101,7 +101,7 @@ static void elsewhere_it_begins_anew(void **state)
     owned_range_init(&other);
     assert_true(owned_range_set(&other, "u", RANGE_ALL));
     assert_int_equal(reach(&setup, FIND, partition(40)), REACH_IN_CACHE);
-    assert_int_equal(reach(&setup, FIND, partition(2)), REACH_IN_CACHE); /* before its begin */
+    assert_int_equal(reach(&setup, FIND, partition(2)), REACH_IN_CACHE); /* before its start */
     assert_int_equal(count_begun_at(&setup, partition(2)), 1);
     caller = fetching_caller(setup.fetching);
     caller.process = FIND;
@@ -181,7 +181,7 @@ static void one_that_ended_gives_its_place(void **state)
     setup.fetching->now_ms += 2 * (int64_t)TTL_MS;
     setup.fetching->memory->fault = fail_once;
     assert_int_equal(reach(&setup, TRAVERSALS_MAX, B("p0001")),
-                     REACH_NOT); /* before its begin: it ends */
+                     REACH_NOT); /* before its start: it ends */
     assert_int_equal(reach(&setup, TRAVERSALS_MAX + 1, partition(1)), REACH_IN_CACHE);
     size_t before = prefetching_asked(&setup.prefetching);
     assert_int_equal(reach(&setup, 1, partition(1)), REACH_NOT); /* the first is still there */
@@ -203,7 +203,7 @@ static void there_are_at_most_8(void **state)
     assert_int_equal(reach(&setup, TRAVERSALS_MAX + 1, partition(1)), REACH_NOT);
     setup.fetching->now_ms += TRAVERSALS_QUIET_MS - TRAVERSALS_MAX;
     assert_int_equal(reach(&setup, TRAVERSALS_MAX + 1, partition(1)), REACH_IN_CACHE);
-    assert_int_equal(reach(&setup, 2, partition(1)), REACH_NOT); /* it is behind that */
+    assert_int_equal(reach(&setup, 2, partition(1)), REACH_NOT); /* it is after that */
     setup.fetching->now_ms += TRAVERSALS_QUIET_MS;
     assert_int_equal(reach(&setup, 1, partition(1)),
                      REACH_IN_CACHE); /* not there any more: begun anew */

@@ -413,7 +413,7 @@ static void a_lane_that_hangs_takes_nothing_from_others(void **state)
     struct worker_pool *pool = new_pool(8);
     submit_lane(pool, tasks, ARRAY_SIZE(tasks), 1, &hanging);
     wait_for(&hanging.begun, 8);
-    submit_all(pool, well, ARRAY_SIZE(well), &others); /* behind 12 of the lane that hangs */
+    submit_all(pool, well, ARRAY_SIZE(well), &others); /* after 12 of the lane that hangs */
     wait_for(&others.begun, 8);
     assert_int_equal(hanging.running, 8);
     open_gate(&other_gate, ARRAY_SIZE(well));

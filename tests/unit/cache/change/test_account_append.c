@@ -96,7 +96,7 @@ static void a_name_that_another_took_or_left(void **state)
     tear_down(&setup);
 }
 
-/* Removes the row behind a write that another client's change refused. */
+/* Removes the row after a write that another client's change refused. */
 static int remove_after_refusal(void *context, bool is_change, int r, struct call *call)
 {
     (void)call;

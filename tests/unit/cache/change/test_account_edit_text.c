@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is stored of a text over what is known to be there, and what is told of it. */
+/* What is stored of a text over what is known to be there, and what is reported of it. */
 #include "tests/unit/cache/account_queueing.h"
 
 #define X              P_ROW("x")
@@ -15,7 +15,8 @@
 #define DROPPED "line 1, column 2: Amount@odata.type: a type without its property is dropped"
 #define KEY     "line 1, column 2: RowKey: not this key counts, but the one of the path"
 
-/* What was told since the last assertion: of each note the row, its repetitions and its words. */
+/* What was reported since the last assertion: of each note the row, its repetitions and its words.
+ */
 static void assert_told(struct setup *setup, uint64_t *after, const char *expected)
 {
     struct failure_record record;
@@ -79,7 +80,7 @@ static void where_nothing_is_known_it_is_dropped_and_told(void **state)
     assert_found(&setup, X, NULL);
     assert_int_equal(store_text(&setup, EDIT_NEW, X, RENAMED), 0);
     assert_told(&setup, &after, "x: " DROPPED ";");
-    /* what is not stored is not told */
+    /* what is not stored is not reported */
     setup.process = 7;
     open_row(&setup, X);
     another_stores(&setup, X, TEXT(AMOUNT));

@@ -206,7 +206,7 @@ static void a_version_that_the_process_has_not_read_is_not_masked(void **state)
         assert_int_equal(mask(&setup, etag), overwrites ? 0 : -ESTALE);
         assert_found(&setup, A, overwrites ? NULL : A_3);
         if (!overwrites)
-            assert_int_equal(mask(&setup, etag), 0); /* it has been told */
+            assert_int_equal(mask(&setup, etag), 0); /* it has been reported */
         tear_down(&setup);
     }
 }

@@ -97,7 +97,7 @@ static void a_version_that_was_not_shown_stays(void **state)
     assert_lost("unlink t p/00002 ESTALE;");
     assert_requests(&setup, "write p/00001 and p/00003, rows [p/00002 p/00003+) 1000, "
                             "write p/00001 and p/00003");
-    assert_int_equal(sync_all(&setup), 0); /* it was told */
+    assert_int_equal(sync_all(&setup), 0); /* it was reported */
     assert_found(&setup, P_ROW("00002"), "younger");
     assert_int_equal(list(&setup, ROWS_OF("p"), false), 1);
     assert_request_count(&setup, 0);
@@ -165,7 +165,7 @@ static int sync_row(struct setup *setup, struct bytes position)
     return r;
 }
 
-/* As after a store that is sent at once: it was told, and the next text wins. */
+/* As after a store that is sent at once: it was reported, and the next text wins. */
 static void after_an_fsync_that_told_of_a_conflict_the_next_text_overwrites(void **state)
 {
     (void)state;
@@ -377,7 +377,7 @@ static void what_is_left_at_the_end_is_told(void **state)
     tear_down_queue(&setup);
 }
 
-/* What fails at the end is told by its number alone, as what has failed before. */
+/* What fails at the end is reported by its number alone, as what has failed before. */
 static void what_fails_at_the_end_is_not_told_before(void **state)
 {
     (void)state;

@@ -318,7 +318,7 @@ static void delete_listed(int begin)
         for (size_t row = seen.run.begin; r > 0 && row < seen.run.end; row++, rows++)
             queue_delete(page_position(seen.run.page, row), page_etag(seen.run.page, row));
         if (r > 0)
-            run_finish(&seen.run); /* the next rows are behind the queued deletes */
+            run_finish(&seen.run); /* the next rows are after the queued deletes */
     } while (r > 0);
     assert_int_equal(rows, LOCAL_ROWS);
     buffer_finish(&at);

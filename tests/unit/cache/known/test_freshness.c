@@ -29,7 +29,7 @@ static void a_listing_serves_what_it_holds(void **state)
     assert_int_equal(since(setup, GREP, "t", B(""), 20000), 19000);
 }
 
-/* The lookup of a directory and the listing behind it are one visit. */
+/* The lookup of a directory and the listing after it are one visit. */
 static void a_question_before_the_first_listing_is_not_remembered(void **state)
 {
     struct setup *setup = *state;

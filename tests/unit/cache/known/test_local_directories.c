@@ -72,7 +72,7 @@ static void remove_at(struct local_directories *local, const char *path)
     place_finish(&place);
 }
 
-/* Appends the listing of the path: a prefix with +, a ! if it may hold entities, a blank behind
+/* Appends the listing of the path: a prefix with +, a ! if it may hold entities, a blank after
  * each. Returns how many. */
 static int list(struct local_directories *local, const char *path, struct buffer *ret)
 {

@@ -129,7 +129,7 @@ static void passed_pages_leave_first_and_in_order(void **state)
     for (int i = 0; i < 6; i++)
         put_numbered(cache, i, (uint64_t)i + 1);
     use(cache, 2);
-    passed(cache, "002", "0030"); /* 3 is not behind yet */
+    passed(cache, "002", "0030"); /* 3 is not after yet */
     passed(cache, "002", "005");
     put_numbered(cache, 6, 7);
     put_numbered(cache, 7, 8);
@@ -315,7 +315,7 @@ static struct range_cache *new_full_cache(size_t *ret_bytes)
     return cache;
 }
 
-/* Of the table one gone page, and the page that tells of the gap behind the last row. Of the other
+/* Of the table one gone page, and the page that tells of the gap after the last row. Of the other
  * table everything. */
 static void assert_only_the_deleted_left(struct range_cache *cache, size_t bytes_before)
 {

@@ -7,7 +7,7 @@
 
 #define LARGE     ((size_t)1 << 30)
 #define ROWS      12
-#define POSITIONS (2 * ROWS) /* row i stands at 2 i; 2 i + 1 is what lies behind it */
+#define POSITIONS (2 * ROWS) /* row i stands at 2 i; 2 i + 1 is what lies after it */
 #define STEPS     120
 #define TABLES    2
 #define WORLDS    TRIALS(2000) /* of each kind */

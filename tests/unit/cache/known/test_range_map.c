@@ -10,7 +10,7 @@ static void a_younger_page_takes_its_place_from_an_older(void **state)
     put_texts(f, "b", "n", 1);
     put_texts(f, "d", "f", 2); /* inside */
     assert_string_equal(dump(f), "b-d:1 d-f:2 f-n:1 | ");
-    put_texts(f, "a", "c", 3); /* over the begin */
+    put_texts(f, "a", "c", 3); /* over the start */
     put_texts(f, "m", "z", 4); /* over the end */
     assert_string_equal(dump(f), "a-c:3 c-d:1 d-f:2 f-m:1 m-z:4 | ");
     put_texts(f, "c", "d", 5); /* just one piece */
@@ -52,7 +52,7 @@ static void pages_that_touch_do_not_clip_each_other(void **state)
     free_fixture(f);
 }
 
-/* It is of a query with a filter. Each row ends at the least position behind it. */
+/* It is of a query with a filter. Each row ends at the least position after it. */
 static void a_page_that_covers_nothing_answers_for_its_rows(void **state)
 {
     (void)state;

@@ -151,7 +151,7 @@ static void a_prefix_lists_what_starts_so(void **state)
 }
 
 /* A page holds three partitions, and four are few enough: the second page tells that there are
- * more. It was on its way with the first, and so may be two behind it, of 24. */
+ * more. It was on its way with the first, and so may be two after it, of 24. */
 static void rows_are_read_until_there_are_many(void **state)
 {
     (void)state;

@@ -123,7 +123,7 @@ static void rewinding_asks_anew_after_a_ttl(void **state)
     tear_down(&setup);
 }
 
-/* The first row is deleted meanwhile: what stood behind a cookie is known no more. */
+/* The first row is deleted meanwhile: what stood after a cookie is known no more. */
 static void rewinding_forgets_the_bookmarks(void **state)
 {
     (void)state;

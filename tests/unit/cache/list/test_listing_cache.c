@@ -159,7 +159,7 @@ static void a_listing_and_a_finder_share_their_pages(void **state)
     tear_down(&setup);
 }
 
-/* A listing that had begun before shows what was written behind its cursor; what it has read it
+/* A listing that had begun before shows what was written after its cursor; what it has read it
  * shows as it was. */
 static void an_open_listing_sees_what_is_written_behind_its_cursor(void **state)
 {
@@ -250,7 +250,7 @@ static void a_long_listing_goes_on_with_names_alone(void **state)
     tear_down(&setup);
 }
 
-/* In the middle of names alone, at the begin of a window, and again with names alone. */
+/* In the middle of names alone, at the start of a window, and again with names alone. */
 static void texts_are_read_again_when_they_are_wanted(void **state)
 {
     (void)state;

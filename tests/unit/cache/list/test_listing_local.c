@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a directory shows behind its listing: local directories, but those that were listed. */
+/* What a directory shows after its listing: local directories, but those that were listed. */
 #include "tests/unit/cache/account_writing.h"
 
 #define FANOUT 4
@@ -27,7 +27,7 @@ static void make(struct setup *setup, const struct directory_path *path)
     assert_int_equal(account_make_directory(setup->account, caller_of(setup), path), 0);
 }
 
-/* Appends the rest behind the listing: "key " or "prefix+ ". */
+/* Appends the rest after the listing: "key " or "prefix+ ". */
 static void append_local(struct listing *listing, struct buffer *ret)
 {
     _cleanup_(buffer_finish) struct buffer lo, after;
@@ -42,7 +42,7 @@ static void append_local(struct listing *listing, struct buffer *ret)
     assert_int_equal(r, 0);
 }
 
-/* What the directory shows: "key " or "prefix+ ", and behind "| " what only this mount has. */
+/* What the directory shows: "key " or "prefix+ ", and after "| " what only this mount has. */
 static void assert_shown(struct setup *setup, const struct directory *directory,
                          const char *expected)
 {

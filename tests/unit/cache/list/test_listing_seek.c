@@ -68,7 +68,7 @@ static void assert_true_entry(struct walk *walk, const struct truth *truth, stru
         assert_text(truth, &entry.entity, truth->names[cookie]);
 }
 
-/* A place, and some entries from there on; now and then to the end, or back to the begin. */
+/* A place, and some entries from there on; now and then to the end, or back to the start. */
 static void read_some(struct walk *walk, const struct truth *truth, struct listing *listing)
 {
     static const size_t lengths[] = {1, 1, 2, 5, 30, 400};

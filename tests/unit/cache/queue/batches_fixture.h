@@ -157,7 +157,7 @@ static inline size_t count_ends(const struct setup *setup, int end)
     return n;
 }
 
-/* All changes are made but these that were told; "": all. */
+/* All changes are made except those that are named; "": all. */
 static inline void assert_told(struct setup *setup, const char *expected)
 {
     assert_string_equal(buffer_string(&setup->told), expected);

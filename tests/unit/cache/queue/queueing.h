@@ -220,7 +220,7 @@ static inline bool other_is_cancelled(void *context)
     return other->is_cancelled;
 }
 
-/* As an fsync: 1 where a failure is told. */
+/* As an fsync: 1 where a failure is reported. */
 static inline int drain_and_tell(struct pending *pending, const char *table, struct range range,
                                  int64_t patience_ms, struct call *call)
 {

@@ -322,8 +322,7 @@ static void a_page_that_did_not_stay_answers_by_itself(void **state)
     assert_int_equal(count(&setup, &question, &on_miss, &seen), 0);
     question.range.hi = B("q\0"
                           "1");
-    assert_int_equal(count(&setup, &question, &on_miss, &seen),
-                     3); /* behind a piece without rows */
+    assert_int_equal(count(&setup, &question, &on_miss, &seen), 3); /* after a piece without rows */
     assert_int_equal(asked(&setup), 4);
     assert_int_equal(seen.fetched_rows, 3);
     tear_down(&setup);

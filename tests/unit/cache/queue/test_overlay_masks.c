@@ -6,7 +6,7 @@
 #include "tests/unit/failing_memory.h"
 
 #define ROWS      12
-#define POSITIONS (2 * ROWS) /* row i stands at 2 i; 2 i + 1 is what lies behind it */
+#define POSITIONS (2 * ROWS) /* row i stands at 2 i; 2 i + 1 is what lies after it */
 #define WORLDS    TRIALS(3000)
 #define QUESTIONS 20
 #define PARTITION ((struct range){B("p\0"), B("p\x01")})
@@ -216,7 +216,7 @@ static void a_scan_of_keys_leaves_masked_ones_out(void **state)
 static void without_memory_a_look_beside_masks_fails(void **state)
 {
     (void)state;
-    for (int n = 1; n <= 3; n++) { /* the masked position, what is behind it, until */
+    for (int n = 1; n <= 3; n++) { /* the masked position, what is after it, until */
         struct setup setup;
         struct seen seen = {0};
         struct buffer until = {.max = 100};

@@ -4,7 +4,7 @@
 #include "tests/unit/cache/queue/overlay_fixture.h"
 
 #define ROWS      12
-#define POSITIONS (2 * ROWS) /* row i stands at 2 i; 2 i + 1 is what lies behind it */
+#define POSITIONS (2 * ROWS) /* row i stands at 2 i; 2 i + 1 is what lies after it */
 #define WORLDS    TRIALS(3000)
 #define QUESTIONS 20
 #define ROW(key)  B("p\0" key)

@@ -121,7 +121,7 @@ static void a_known_answer_is_cut_at_its_top(void **state)
 }
 
 /* Also what says only that there is nothing more. */
-/* What lies behind the last key does not count. */
+/* What lies after the last key does not count. */
 static void an_answer_is_as_old_as_the_oldest_of_it(void **state)
 {
     (void)state;

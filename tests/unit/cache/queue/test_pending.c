@@ -297,7 +297,7 @@ static void renames_in_both_directions_do_not_wait_for_each_other(void **state)
     end(pending);
 }
 
-/* All masked positions of the range, a blank behind each. */
+/* All masked positions of the range, a blank after each. */
 static void assert_gone(struct pending *pending, const char *table, struct range range,
                         const char *expected)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Drains: what they make due, what they wait for, which failure they tell; and the end of all. */
+/* Drains: what they make due, what they wait for, which failure they report; and the end of all. */
 #include "tests/unit/cache/queue/queueing.h"
 #include "tests/unit/pending_limits.h"
 

@@ -162,7 +162,7 @@ static void an_eighth_of_the_room_is_kept_for_others(void **state)
     assert_false(may_hold(&queueing, "U", false)); /* nothing is held there that could end */
     assert_int_equal(due_ms(&queueing), NEVER);
     assert_false(may_hold(&queueing, "T", true));
-    assert_false(may_hold(&queueing, "T", false)); /* it is told once */
+    assert_false(may_hold(&queueing, "T", false)); /* it is reported once */
     assert_int_equal(due_ms(&queueing), PENDING_REST_MS);
     finish(&queueing);
 }

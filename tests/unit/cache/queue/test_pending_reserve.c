@@ -150,7 +150,7 @@ static void an_eighth_is_for_changes(void **state)
     claim(&queueing, last);
     struct other queuer = {.what = OTHER_QUEUES, .change = delete_of(last)};
     start_waiting(&queueing, &queuer, 1);
-    give_back(&queueing, MAX_BYTES / 2); /* it is told */
+    give_back(&queueing, MAX_BYTES / 2); /* it is reported */
     assert_int_equal(result_of(&queuer), 0);
     give_back(&queueing, MAX_BYTES / 2);
     end_all(&queueing);

@@ -64,7 +64,7 @@ static void a_script_is_an_alphabet(void **state)
     struct buffer key;
     buffer_init(&key, 100);
     double last = 0;
-    for (int i = 6; i < 10; i++) { /* behind what was seen: other lead bytes, in order */
+    for (int i = 6; i < 10; i++) { /* after what was seen: other lead bytes, in order */
         buffer_clear(&key);
         assert_int_equal(key_model_append_key(model, B(""), i / 10.0, 0.02, &key), 0);
         assert_int_equal(key.size % 3, 0);

@@ -81,7 +81,7 @@ static void every_shape_costs_little(void **state)
     }
 }
 
-/* Behind the small partitions that are read first lies one of 900 pages, and more small ones that
+/* After the small partitions that are read first lies one of 900 pages, and more small ones that
  * were read by mistake: they do not fill the window until the end. */
 static void what_came_too_early_is_dropped(void **state)
 {

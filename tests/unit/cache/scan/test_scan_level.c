@@ -148,7 +148,7 @@ static void a_ladder_finds_the_common_prefix(void **state)
     run_dialog(&dialog, B("cu"), 512, 8);
     assert_bytes(buffer_bytes(&dialog.names), B("customer_00+, customer_01+, customer_02+, "));
     assert_true(dialog.requests <= 3 + 16);
-    /* behind each character that the first thousand share, the last ones sparsely */
+    /* after each character that the first thousand share, the last ones sparsely */
     assert_bytes(bytes_first(buffer_bytes(&dialog.asked), 26), B("cu cv 1000, . customer_001"));
     dialog_finish(&dialog);
 }
@@ -307,7 +307,7 @@ static void partitions_wait_in_the_window(void **state)
 }
 
 /* A service may store, against the rules, keys with / \ # ? or a control character. They lie
- * directly behind a prefix that ends in the character before, and belong to none. */
+ * directly after a prefix that ends in the character before, and belong to none. */
 static void keys_with_illegal_characters_are_shown_once(void **state)
 {
     (void)state;

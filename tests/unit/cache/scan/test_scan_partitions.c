@@ -4,7 +4,7 @@
 #include "tests/stores/memory_store.h"
 #include "tests/unit/unit.h"
 
-/* Drives a scan to its end over a store, and puts the keys into `keys`, a comma behind each. The
+/* Drives a scan to its end over a store, and puts the keys into `keys`, a comma after each. The
  * first answer has at most first_rows: a page from the cache. */
 static size_t run_from(struct table_store *store, struct range range, int first_rows,
                        struct buffer *keys)

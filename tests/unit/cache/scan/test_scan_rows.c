@@ -159,7 +159,7 @@ static void a_token_does_not_outlive_a_pause(void **state)
     assert_non_null(request.after);
     assert_bytes(request.range.hi, B(POSITION_END));
     scan_give_back(scan, request.id);
-    request = ask(scan, 1); /* behind the last row: first what is in its partition */
+    request = ask(scan, 1); /* after the last row: first what is in its partition */
     assert_null(request.after);
     assert_bytes(request.range.lo, B("p\0"
                                      "09\1"));
@@ -169,7 +169,7 @@ static void a_token_does_not_outlive_a_pause(void **state)
 }
 
 /* A piece that was cut at its partition's end is asked for by itself: its last page holds nothing
- * of what lies behind, which is asked for meanwhile. */
+ * of what lies after, which is asked for meanwhile. */
 static void what_is_left_of_a_partition_is_asked_for_alone(void **state)
 {
     (void)state;

@@ -39,7 +39,7 @@ static void fill(struct delete_policy *policy, uint64_t process, int64_t now_ms)
     assert_unlink(policy, process, true, now_ms, DELETE_QUEUED);
 }
 
-/* The process has no success behind it: unlinks are sent at once. */
+/* The process has no success after it: unlinks are sent at once. */
 static void assert_begins(struct delete_policy *policy, uint64_t process, int64_t now_ms)
 {
     assert_unlink(policy, process, true, now_ms, DELETE_NOW);

@@ -44,7 +44,7 @@ static struct directory_path *path_of(struct path *path, const char *table, cons
     struct bytes rest = bytes_of(prefixes), parts[4];
     size_t n = 0;
     *path = (struct path){.path = {.steps = path->steps}};
-    memcpy(path->lo, key, strlen(key)); /* a NUL is behind it */
+    memcpy(path->lo, key, strlen(key)); /* a NUL is after it */
     add_step(path, DIRECTORY_ENTITIES, table, (struct bytes){path->lo, strlen(key) + 1});
     while (rest.size > 0)
         parts[n++] = bytes_take_until(&rest, '+');

@@ -162,7 +162,7 @@ struct reading {
     struct write_result results[BATCH_MAX_WRITES];
 };
 
-/* A body in memory of its own, so that a read behind it is seen. */
+/* A body in memory of its own, so that a read after it is seen. */
 static void read_answer_of(struct reading *reading, const struct write *writes, size_t n,
                            const char *content_type, struct bytes body)
 {
@@ -207,12 +207,12 @@ static void every_write_has_a_result(void **state)
     read_answer_of(&reading, two, 2, "Multipart/Mixed; charset=x; Boundary=\"batchresponse_1\"",
                    B(BEGIN CREATED("1", TIME) DELETED END));
     expect_two(&reading);
-    /* Azurite: no Content-ID; anything before and behind */
+    /* Azurite: no Content-ID; anything before and after */
     read_two(&reading,
              "preamble\r\n\r\n" BEGIN "more\r\n" ANSWER "HTTP/1.1 201 Created\r\netag:" TIME
              "\r\n\r\n{\"a\":1}\r\n" DELETED END "--changesetresponse_2\r\nbehind\r\n");
     expect_two(&reading);
-    /* bare line ends, blanks behind a boundary */
+    /* bare line ends, blanks after a boundary */
     read_two(&reading,
              "--batchresponse_1 \n"
              "content-type: multipart/mixed; boundary=\"c\"\n\n"
@@ -415,7 +415,7 @@ static void an_answer_that_breaks_off_is_retryable(void **state)
 
 #define BOUNDARY "--changesetresponse_2"
 
-/* Cut anywhere: unknown, until the boundary behind the last part has come. */
+/* Cut anywhere: unknown, until the boundary after the last part has come. */
 static void expect_unknown_when_cut(struct bytes body, int error)
 {
     const char *last = body.data, *found = body.data;

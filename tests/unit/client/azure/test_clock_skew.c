@@ -123,7 +123,7 @@ static void the_difference_ends_when_this_clock_fits(void **state)
     clock_skew_destroy(skewed.skew);
 }
 
-/* A date behind the year 9999 cannot be written: no request could be sent, and none corrected. */
+/* A date after the year 9999 cannot be written: no request could be sent, and none corrected. */
 static void a_service_in_the_last_year_can_be_corrected(void **state)
 {
     (void)state;

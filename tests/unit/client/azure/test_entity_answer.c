@@ -11,7 +11,7 @@ struct made {
     struct page *page; /* what was in the builder, also after a failure */
 };
 
-/* A body in memory of its own, so that a read behind it is seen. */
+/* A body in memory of its own, so that a read after it is seen. */
 static char *copy_of(struct bytes body)
 {
     if (body.size == 0)

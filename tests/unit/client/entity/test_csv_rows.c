@@ -105,9 +105,9 @@ static const struct {
     {B("PartitionKey,RowKey\np,r\n\n\xEF\xBB\xBF\"PartitionKey\",RowKey\r\n\xEF\xBB\xBFp,r\n"
        "\xEF\xBB\xBF\n\xEF\xBB\xBFp,x\"\n\xEF\xBB"),
      "2 {" KEYS "}\n5 {" KEYS "}\n"
-     "7:4 !a quote where none can be, or text behind one: p,x\"\n"
+     "7:4 !a quote where none can be, or text after one: p,x\"\n"
      "8:1 !another number of values than of columns: \xEF\xBB\n"},
-    /* marks one behind another, and one before a line end, where a portion may end, too */
+    /* marks one after another, and one before a line end, where a portion may end, too */
     {B("\xEF\xBB\xBF\xEF\xBB\xBFPartitionKey,RowKey\np,r\r\xEF\xBB\xBF\np,r\n\xEF\xBB\xBF"),
      "2 {" KEYS "}\n3 {" KEYS "}\n"},
     {B("PartitionKey,RowKey\n\"\xEF\xBB\xBFp\",r\n"),
@@ -126,9 +126,9 @@ static const struct {
      "2:1 !another number of values than of columns: p\n3 {" KEYS "}\n"
      "4:1 !another number of values than of columns: p,r,x\n"},
     {B("PartitionKey,RowKey\np,5\" \"disk\np,r\n"),
-     "2:4 !a quote where none can be, or text behind one: p,5\" \"disk\n3 {" KEYS "}\n"},
+     "2:4 !a quote where none can be, or text after one: p,5\" \"disk\n3 {" KEYS "}\n"},
     {B("PartitionKey,RowKey\n\"p\"x,\"y\np,r\n"),
-     "2:4 !a quote where none can be, or text behind one: \"p\"x,\"y\n3 {" KEYS "}\n"},
+     "2:4 !a quote where none can be, or text after one: \"p\"x,\"y\n3 {" KEYS "}\n"},
     {B("PartitionKey,RowKey\np,r\np,\"x\nPartitionKey,RowKey\n"),
      "2 {" KEYS "}\n"
      "3:1 !the input ends before a quote of this row is closed: p,\"x\nPartitionKey,RowKey\n"},

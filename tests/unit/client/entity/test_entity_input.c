@@ -9,7 +9,7 @@
 #define POSITION B("p\0r")
 
 /* Appends the canonical text of a user's text, which lies in memory of its own, so that a read
- * behind it is seen. */
+ * after it is seen. */
 static int append(struct bytes position, struct bytes text, enum entity_input_kind kind,
                   struct buffer *ret)
 {
@@ -47,7 +47,7 @@ static void assert_made(struct bytes position, enum entity_input_kind kind, stru
     buffer_finish(&again);
 }
 
-/* What members become behind the keys. */
+/* What members become after the keys. */
 #define assert_becomes(in, out)                                                                    \
     assert_made(POSITION, INPUT_WHOLE, B("{" in "}"), B(KEYS out "\n}\n"))
 #define assert_merge(in, out) assert_made(POSITION, INPUT_MERGE, B(in), B(KEYS out "\n}\n"))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a user writes over an entity that is there: which types are kept, and what is told. */
+/* What a user writes over an entity that is there: which types are kept, and what is reported. */
 #include "client/entity/entity_input.h"
 #include "tests/unit/unit.h"
 
@@ -43,7 +43,7 @@ static int append_over(enum entity_input_kind kind, const char *stored, const ch
     return r;
 }
 
-/* What becomes of it, and what is told; expected NULL: it is refused. */
+/* What becomes of it, and what is reported; expected NULL: it is refused. */
 static void assert_over(enum entity_input_kind kind, const char *stored, const char *text,
                         const char *expected, const char *told)
 {

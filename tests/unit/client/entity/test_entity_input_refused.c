@@ -10,7 +10,7 @@ struct refused {
     char line[1000];
 };
 
-/* The text lies in memory of its own, so that a read behind it is seen. */
+/* The text lies in memory of its own, so that a read after it is seen. */
 static void refuse(struct bytes position, struct bytes text, enum entity_input_kind kind,
                    struct refused *ret)
 {

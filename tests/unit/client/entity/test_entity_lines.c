@@ -3,7 +3,7 @@
 #include "tests/unit/unit.h"
 
 /* How many properties; or -EPROTO. The text stands at the end of memory of its own, so that a read
- * behind it is seen. */
+ * after it is seen. */
 static int count(struct bytes text)
 {
     struct entity_lines lines;

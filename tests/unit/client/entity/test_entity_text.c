@@ -17,7 +17,7 @@ struct made { /* a text and what stands beside it */
     char *copy; /* of the answer */
 };
 
-/* The answer stands in memory of its own, so that a read behind it is seen. */
+/* The answer stands in memory of its own, so that a read after it is seen. */
 static void make(struct made *made, struct bytes answer)
 {
     struct json_reader reader;
@@ -65,7 +65,7 @@ static void assert_text(struct bytes answer, struct bytes expected)
 #define KEYS_IN  "\"PartitionKey\":\"p\",\"RowKey\":\"r\""
 #define KEYS_OUT "{\n  \"PartitionKey\": \"p\",\n  \"RowKey\": \"r\""
 
-/* What properties become, behind keys "p" and "r". */
+/* What properties become, after keys "p" and "r". */
 #define assert_properties(in, out) assert_text(B("{" KEYS_IN in "}"), B(KEYS_OUT out "\n}\n"))
 
 static void the_sample_is_written_so(void **state)

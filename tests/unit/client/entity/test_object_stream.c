@@ -126,13 +126,13 @@ static const struct {
      "1:11 {}\n2:1 !the input ends in the middle of it: ]\n"},
     {"the end in a list", B("{\"value\":[{},"), "1:11 {}\n1:14 !!the input ends inside an array\n"},
     {"a comma at the end of a list", B("{\"items\":[{},]}"),
-     "1:11 (item) {}\n1:14 !!a bracket behind a comma\n"},
+     "1:11 (item) {}\n1:14 !!a bracket after a comma\n"},
 
     {"junk in an array", B("[{},\n x,{}]\n{}"), "1:2 {}\n2:2 !!no JSON value begins so\n"},
     {"no comma", B("[{} {}]"), "1:2 {}\n1:5 !!a comma is expected here\n"},
     {"two commas", B("[{},,{}]"), "1:2 {}\n1:5 !!a separator where none can be\n"},
-    {"a comma at the end", B("[{},]"), "1:2 {}\n1:5 !!a bracket behind a comma\n"},
-    {"a comma at the begin", B("[,{}]"), "1:2 !!a separator where none can be\n"},
+    {"a comma at the end", B("[{},]"), "1:2 {}\n1:5 !!a bracket after a comma\n"},
+    {"a comma at the start", B("[,{}]"), "1:2 !!a separator where none can be\n"},
     {"an object that is not closed, in an array", B("[{\"a\":1]"),
      "1:8 !!a bracket that closes nothing\n"},
 };

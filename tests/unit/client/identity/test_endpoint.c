@@ -66,7 +66,7 @@ static void endpoints_are_taken_apart(void **state)
         assert_int_equal(endpoint.is_loopback, good[i].is_loopback);
         bool is_https = strncmp(good[i].ret_url, "https", 5) == 0;
         assert_int_equal(endpoint.is_https, is_https);
-        /* the path begins behind the origin */
+        /* the path begins after the origin */
         const char *host = strstr(good[i].ret_url, "://") + 3;
         assert_int_equal(endpoint.origin_size,
                          host - good[i].ret_url + (ptrdiff_t)strcspn(host, "/"));

@@ -366,7 +366,7 @@ static void a_check_tells_wrong_entries_of_the_index_of_names(void **state)
     assert_int_equal(told.count, 2);
 }
 
-/* No key is so long: the row is told, and the check goes on behind its table. */
+/* No key is so long: the row is told, and the check goes on after its table. */
 static void a_key_that_is_far_too_long_is_a_fault(void **state)
 {
     struct told told;

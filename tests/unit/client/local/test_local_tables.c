@@ -13,7 +13,7 @@ static int drop(struct table_store *store, const char *table, struct call *call)
     return table_store_delete_table(store, table, call);
 }
 
-/* Each name with a blank behind it. */
+/* Each name with a blank after it. */
 static void assert_listed(struct table_store *store, const char *only, const char *expected)
 {
     struct table_names names;

@@ -80,7 +80,7 @@ static void deletes_take_one_query_of_keys(void **state)
         assert_int_equal(setup.memory->asked, 2 + 1);
         assert_query(&setup, 2, true, 1000);
         assert_bytes(buffer_bytes(&setup.memory->diary[2].lo), rows.writes[0].position);
-        assert_int_equal(setup.memory->diary[2].hi.size, 7); /* behind the last of them */
+        assert_int_equal(setup.memory->diary[2].hi.size, 7); /* after the last of them */
         assert_memory_equal(setup.memory->diary[2].hi.data, rows.positions[n - 1], 6);
         table_store_destroy(setup.store);
     }

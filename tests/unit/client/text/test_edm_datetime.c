@@ -211,7 +211,7 @@ static void what_is_no_time_is_refused(void **state)
         assert_none(no_times[i], false);
 }
 
-/* A text cut anywhere, in memory of its own, so that a read behind it is seen. */
+/* A text cut anywhere, in memory of its own, so that a read after it is seen. */
 static void nothing_is_read_behind_the_text(void **state)
 {
     (void)state;

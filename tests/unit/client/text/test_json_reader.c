@@ -3,7 +3,7 @@
 #include "tests/unit/unit.h"
 
 /* Tokens as text: brackets stand for themselves, n(name) s(string) i(integer) d(other number) t
- * f z(null), a `\` behind the letter for escapes; at last `.` for the end, `~` for "need more",
+ * f z(null), a `\` after the letter for escapes; at last `.` for the end, `~` for "need more",
  * `!offset problem`. */
 
 static void show(struct buffer *ret, const struct json_token *token)
@@ -42,7 +42,7 @@ static void show_end(const struct json_reader *reader, enum json_kind kind, stru
         (void)buffer_append_char(ret, kind == JSON_END ? '.' : '~');
 }
 
-/* Feeds the first n bytes in memory of their own, so that a read behind them or through an old
+/* Feeds the first n bytes in memory of their own, so that a read after them or through an old
  * view is seen. */
 static enum json_kind feed(struct json_reader *reader, struct bytes text, size_t n, bool is_whole,
                            struct buffer *ret)

@@ -157,7 +157,7 @@ static void other_content_is_refused(void **state)
         {B("\1tab\0\0\1a\xC3"), -EINVAL},   /* half a character */
         {B("\1tab\0\0\1ab\0\0"), -EINVAL},  /* three keys */
         {B("\1tab\0\0\1a\xfe"), -EINVAL},   /* an unsettled key */
-        {B("\1tab\0\0\1a\xff\1"), -EINVAL}, /* behind the end */
+        {B("\1tab\0\0\1a\xff\1"), -EINVAL}, /* after the end */
     };
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
         assert_int_equal(read_made(cases[i].content), cases[i].r);

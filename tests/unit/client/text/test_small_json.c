@@ -52,7 +52,7 @@ static const struct bytes refused[] = {
     BYTES_LITERAL("[\"]\"," X32("[\"]\",") "1" X32("]") "]"),
 };
 
-/* In a copy of its own, so that a read behind it is seen. */
+/* In a copy of its own, so that a read after it is seen. */
 static int parse(struct bytes text, cJSON **ret)
 {
     char *copy = malloc(MAX(text.size, 1));

@@ -12,7 +12,7 @@ struct world {
     struct scratch *scratch;
     struct listing *listing;
     struct own_names own;
-    struct buffer shown; /* "key ", and behind "| " what only this mount has */
+    struct buffer shown; /* "key ", and after "| " what only this mount has */
     uint64_t cookie;     /* of the listing's entry that was shown last */
 };
 

@@ -68,7 +68,7 @@ static void assert_found(struct scratch *scratch, struct address directory, cons
     scratch_file_unref(file);
 }
 
-/* expected: the names, each with a blank behind it */
+/* expected: the names, each with a blank after it */
 static void assert_listed(struct scratch *scratch, struct address directory, const char *expected)
 {
     struct buffer shown, before, next;

@@ -298,7 +298,7 @@ static void a_problem_tells_why_and_where(void **state)
     assert_problem("", "\n hello", "not a JSON object", "\n ");
     assert_problem("{\"a\":\n", " 1 2}", "a value where none can be", "{\"a\":\n 1 ");
     assert_problem("{\n", "\"a\": '1'}", "no JSON value begins so", "{\n\"a\": ");
-    assert_problem("{}", "\n{}", "something stands behind the JSON object", "{}\n");
+    assert_problem("{}", "\n{}", "there is text after the JSON object", "{}\n");
     struct draft draft;
     struct draft_problem problem;
     begin(&draft, BLANK_OLD);

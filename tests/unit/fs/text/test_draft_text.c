@@ -173,7 +173,7 @@ static void several_objects_of_one_write_are_stored_at_once(void **state)
     for (int round = 0; round < 3; round++) {
         assert_int_equal(write_text(&draft, "{\"a\":1} {\"b\":2}\n{\"c\":"), DRAFT_STORE);
         struct bytes objects = draft_object(&draft);
-        size_t blanks = round == 2; /* the one behind the objects of the round before */
+        size_t blanks = round == 2; /* the one after the objects of the round before */
         assert_bytes(bytes_skip(objects, blanks), B("{\"a\":1} {\"b\":2}"));
         if (round == 0) {
             draft_was_refused(&draft);
@@ -286,7 +286,7 @@ static void copy(char *to, struct bytes text)
     memcpy(to, text.data, text.size);
 }
 
-/* Two objects a write, and half of one behind them: three times the maximum in all. */
+/* Two objects a write, and half of one after them: three times the maximum in all. */
 static void what_is_merged_does_not_count_for_the_maximum(void **state)
 {
     (void)state;

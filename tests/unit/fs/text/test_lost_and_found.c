@@ -399,7 +399,7 @@ static void the_system_is_asked_for_a_home_if_the_environment_has_none(void **st
     assert_made_in((struct state_places){NULL, NULL, ask_in_vain, path_of("system")}, "system");
 }
 
-/* HOME is root's where mount(8) mounts for a user, and a user's behind sudo. */
+/* HOME is root's where mount(8) mounts for a user, and a user's after sudo. */
 static void a_directory_of_another_user_does_not_count(void **state)
 {
     (void)state;

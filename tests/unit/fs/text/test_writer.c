@@ -63,7 +63,7 @@ static void a_refused_write_leaves_the_text_as_it_was(void **state)
     assert_string_equal(sink.text, "{\n\"a\":2}");
     assert_int_equal(sink.given_up, 0);
     assert_int_equal(writer_resize(handle->writer, &(struct caller){0}, 0), 0);
-    assert_int_equal(sink.given_up, 1); /* the text is over: its last failure is told */
+    assert_int_equal(sink.given_up, 1); /* the text is over: its last failure is reported */
     assert_string_equal(sink.operation, "write");
     assert_int_equal(sink.given_up_error, -ETIMEDOUT);
     assert_string_equal(sink.reason, "refused");
@@ -162,7 +162,7 @@ static void a_loss_is_told_by_a_call_or_by_none(void **state)
     handle = open_new(&sink, name_a);
     write_at(handle, "{}", 0, -EACCES, NULL);
     sink.error = 0;
-    write_at(handle, "{}", 0, 0, NULL); /* stored: what was told is over */
+    write_at(handle, "{}", 0, 0, NULL); /* stored: what was reported is over */
     assert_int_equal(writer_resize(handle->writer, &caller, 5), 0);
     close_handle(handle);
     assert_int_equal(sink.given_up, 5);
@@ -288,7 +288,7 @@ static void a_release_tells_that_a_write_is_missing(void **state)
     struct writer_handle *handle = open_new(&sink, name_a);
     write_at(handle, "{\"a\": ", 0, 0, NULL);
     sink.error = -ENOSPC;
-    write_at(handle, "1}", 6, -ENOSPC, ""); /* the release tells it */
+    write_at(handle, "1}", 6, -ENOSPC, ""); /* the release reports it */
     assert_int_equal(sink.given_up, 0);
     close_handle(handle);
     assert_int_equal(sink.given_up, 1);
@@ -379,7 +379,7 @@ static void a_close_tells_what_the_write_did(void **state)
     assert_non_null(strstr(sink.reason, "8 MiB"));
     write_at(handle, "{", 0, 0, NULL);
     assert_int_equal(writer_flush(handle, &caller), -EINVAL);
-    assert_int_equal(caller.call.failure.error, 0); /* the release tells it */
+    assert_int_equal(caller.call.failure.error, 0); /* the release reports it */
     close_handle(handle);
     assert_int_equal(sink.given_up_error, -EINVAL);
     assert_non_null(strstr(sink.reason, "the text ends before its JSON object does"));
@@ -435,7 +435,7 @@ static void a_touch_of_anothers_version_changes_no_precondition(void **state)
     writers_destroy(sink.writers);
 }
 
-/* What failed behind a beginning is told once, however the text ends. */
+/* What failed after a beginning is reported once, however the text ends. */
 static void a_failed_write_is_told_once(void **state)
 {
     (void)state;

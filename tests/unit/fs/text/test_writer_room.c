@@ -83,7 +83,7 @@ static void a_write_without_room_fails(void **state)
     sink.room = 8;
     struct writer_handle *handle = open_new(&sink, name_a);
     write_at(handle, "{\"a\": ", 0, 0, NULL);
-    write_at(handle, "[1, 2", 6, -ENOSPC, ""); /* the release tells it */
+    write_at(handle, "[1, 2", 6, -ENOSPC, ""); /* the release reports it */
     assert_int_equal(writer_size(handle->writer), 6);
     assert_int_equal(writer_resize(handle->writer, &caller, 9), -ENOSPC);
     assert_int_equal(sink.reserved, 6);

@@ -130,7 +130,7 @@ static void the_nodes_that_were_not_used_for_longest_are_chosen(void **state)
     assert_int_equal(ids[0], first + 1);
     assert_int_equal(ids[1], first + 3);
     inode_table_forget(table, ids[0], 1);
-    /* goes on behind it, and begins anew: what was used had its second chance */
+    /* goes on after it, and begins anew: what was used had its second chance */
     assert_int_equal(inode_table_choose(table, ids, 3), 3);
     assert_int_equal(ids[0], first + 4);
     assert_int_equal(ids[1], first);

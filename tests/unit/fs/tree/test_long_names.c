@@ -83,7 +83,7 @@ static void only_cut_names_are_kept(void **state)
     long_names_destroy(names);
 }
 
-/* The digits of a key behind another beginning are no name of it. */
+/* The digits of a key after another beginning are no name of it. */
 static void a_name_of_another_beginning_is_not_known(void **state)
 {
     (void)state;

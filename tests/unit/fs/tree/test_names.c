@@ -56,7 +56,7 @@ static void assert_nothing(struct bytes name, enum name_kind kind)
     buffer_finish(&key);
 }
 
-/* n times k, and what stands behind */
+/* n times k, and what stands after */
 static void assert_long_nothing(int n, const char *behind, enum name_kind kind)
 {
     struct buffer name;

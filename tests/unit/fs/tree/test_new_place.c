@@ -254,7 +254,7 @@ static void around_prefixes_names_are_refused_with_the_rule(void **state)
     assert_refused(DIRECTORY_FLAT, flat, ARRAY_SIZE(flat));
 }
 
-/* n times k, and what stands behind. */
+/* n times k, and what stands after. */
 static const char *long_name(char ret[300], int n, const char *behind)
 {
     memset(ret, 'k', (size_t)n);

@@ -25,7 +25,7 @@ static void set_up(struct setup *setup, const char *table, const char *path)
     }
 }
 
-/* Each step as its table and range.lo, with / for NUL and a blank behind it. */
+/* Each step as its table and range.lo, with / for NUL and a blank after it. */
 static void append_steps(const struct directory *steps, size_t n, struct buffer *ret)
 {
     for (size_t i = 0; i < n; i++) {

@@ -235,7 +235,7 @@ static void a_prefix_ends_behind_all_that_starts_so(void **state)
         {"table/b" KEY_FFFF "+", DIRECTORY_AUTO, B("b" KEY_FFFF), B("c")},
         {"table/b+/b" KEY_FFFF "+/b" KEY_FFFF, DIRECTORY_ENTITIES, B("b" KEY_FFFF "\0"),
          B("b" KEY_FFFF "\x01")},
-        /* nothing comes behind it: the parent's end */
+        /* nothing comes after it: the parent's end */
         {"table/" KEY_FFFF "+", DIRECTORY_AUTO, B(KEY_FFFF), B("\xff")},
         {"table/" KEY_FFFF "+/" KEY_FFFF KEY_FFFF "+", DIRECTORY_AUTO, B(KEY_FFFF KEY_FFFF),
          B("\xff")},

@@ -4,7 +4,7 @@
 # because a mount that is stopped or waits for its service would hold the shell. So it offers no tables.
 
 # Prints the mount points of tablefuse, quoted for the shell, and spelled as $cur begins: from /, ~ or the working directory.
-# In the kernel's list some characters are \OCTAL. It is read at once: `read` seeks back behind each line, and the kernel then
+# In the kernel's list some characters are \OCTAL. It is read at once: `read` seeks back after each line, and the kernel then
 # leaves lines out where another mount ends meanwhile.
 _tablefuse_mount_points() # [FORMAT]
 {

@@ -10,7 +10,7 @@ struct memory_tree {
     uint32_t count, capacity;
     struct page **pages; /* of all tables */
     size_t page_count, page_capacity;
-    struct buffer names; /* NUL behind each */
+    struct buffer names; /* NUL after each */
     uint32_t *slots;     /* by parent and name; open addressing; 0, the root, is a free slot */
     size_t slot_mask;
 };
@@ -41,7 +41,7 @@ static int add_key(struct memory_tree *tree, struct memory_node node, struct byt
     return r < 0 ? r : add_node(tree, node, buffer_bytes(&name));
 }
 
-/* All that was added behind `node` is below it. */
+/* All that was added after `node` is below it. */
 static void end_node(struct memory_tree *tree, uint32_t node)
 {
     tree->nodes[node].end = tree->count;

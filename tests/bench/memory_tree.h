@@ -4,8 +4,8 @@
 /* An account, read once, as a tree in memory: tables, partitions and entities under the names that
  * a mount with layout=flat gives them. Read-only once it is there: any thread, no lock.
  *
- * A node is known by its index; the root's is MEMORY_TREE_ROOT. Behind a node stand its children,
- * each with all that is below it, in the order of keys: the first child of a node is the one behind
+ * A node is known by its index; the root's is MEMORY_TREE_ROOT. After a node stand its children,
+ * each with all that is below it, in the order of keys: the first child of a node is the one after
  * it, the next child stands where the last one's part ends. */
 #include "client/store/table_store.h"
 

@@ -247,7 +247,7 @@ WORKLOADS = (
         counts_kib=True,
     ),
 )
-KIB = " KiB"  # behind the name of a row: it counts what was brought
+KIB = " KiB"  # after the name of a row: it counts what was brought
 
 
 def rows_of(workload):

@@ -28,7 +28,7 @@ struct tally { /* what a reading saw */
     uint64_t rows;
     uint64_t partitions;
     uint64_t fanout;
-    uint64_t jumps; /* pages that show fanout + 1 partitions, each asked behind the last's one */
+    uint64_t jumps; /* pages that show fanout + 1 partitions, each asked after the last's one */
 };
 
 static _Noreturn void fail(const char *what)
@@ -62,7 +62,7 @@ static void ask(struct table_store *store, const struct query *query, struct ans
 }
 
 /* Counting partitions by jumps: of this many rows from the first of a partition on, the next jump
- * goes behind the partition of the last. */
+ * goes after the partition of the last. */
 struct jumping {
     struct tally *tally;
     struct buffer partition; /* of the row before */

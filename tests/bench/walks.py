@@ -218,7 +218,7 @@ class Bench:
 
 
 def pick_files(directory, names):
-    """Files of any partitions, the same ones every time, NUL behind each name."""
+    """Files of any partitions, the same ones every time, NUL after each name."""
     chance, picked = random.Random(1), []
     partitions = chance.choices(sorted(os.listdir(directory)), k=CATS)
     for partition, times in collections.Counter(partitions).items():

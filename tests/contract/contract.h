@@ -27,7 +27,7 @@ struct call contract_call(void); /* a deadline in ten seconds */
 void contract_name(char ret[64], const char *prefix);
 
 /* Canonical text of an entity: the keys in UTF-8, without characters that need escapes, and lines
- * of properties such as `"A": 1`, NULL behind the last. On a heap; freed at the test's end. */
+ * of properties such as `"A": 1`, NULL after the last. On a heap; freed at the test's end. */
 struct bytes contract_text(const char *partition_key, const char *row_key,
                            const char *const *lines);
 struct bytes contract_position(const char *partition_key, const char *row_key);

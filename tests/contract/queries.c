@@ -121,7 +121,7 @@ static void pages_hold_at_most_top_rows(void **state)
     assert_int_equal(pages, 3);
     rows = contract_rows(table, RANGE_ALL, NULL, 700, &pages);
     assert_int_equal(rows.size, 2100 * 9);
-    assert_int_equal(pages, 3); /* no token behind the very last row */
+    assert_int_equal(pages, 3); /* no token after the very last row */
 }
 
 static void a_token_goes_on_though_rows_come_and_go(void **state)

@@ -100,7 +100,7 @@ static size_t count(struct bytes body, const char *text)
     return n;
 }
 
-/* In a copy of its own, so that a read behind it is seen. */
+/* In a copy of its own, so that a read after it is seen. */
 static void read_pieces(const uint8_t *data, size_t size, size_t n)
 {
     _cleanup_(buffer_finish) struct buffer body;

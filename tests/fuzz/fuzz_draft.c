@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A draft under any events says what a model says that reads the whole text anew at every event.
- * The first byte tells how the draft begins. Each byte behind it is an event. A write also takes
+ * The first byte tells how the draft begins. Each byte after it is an event. A write also takes
  * the bytes that follow it: each chooses a word of JSON. */
 #include "fs/text/draft.h"
 #include "tests/fuzz/fuzz.h"
@@ -222,7 +222,7 @@ static int write_both(struct draft *draft, struct model *model, struct input *in
     take_words(input, event / 16, &words);
     bool is_elsewhere = event % 4 == 3;
     size_t offset = is_elsewhere ? take(input) : (size_t)draft_size(draft);
-    /* not behind the data: a write elsewhere into what was appended is one at its end */
+    /* not after the data: a write elsewhere into what was appended is one at its end */
     *ret_expected = model_write(model, buffer_bytes(&words), offset);
     int r = draft_write(draft, buffer_bytes(&words), offset, &problem);
     if (r == -EINVAL)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What a user writes: a text that is accepted becomes one that can be stored, that is shown as it
  * is, and that becomes itself. A refusal tells a place in the text, in one short line. A service's
- * entity is shown as a text that becomes itself, too. Behind a NUL may be a second text, which is
+ * entity is shown as a text that becomes itself, too. After a NUL may be a second text, which is
  * stored over the first one. */
 #include "client/base/position.h"
 #include "client/entity/entity_input.h"

@@ -7,7 +7,7 @@
 
 #define MAX_TEXT_BYTES ((size_t)1 << 20)
 
-/* -EPROTO when there is no entity at the begin of `answer`. */
+/* -EPROTO when there is no entity at the start of `answer`. */
 static int make_text(struct entity_text *text, struct bytes answer, struct buffer *ret,
                      struct entity_facts *ret_facts)
 {

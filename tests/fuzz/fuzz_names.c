@@ -95,7 +95,7 @@ static void check_drop(const struct place *parent, const struct place *child, st
     INVARIANT(!directory.filter);
 }
 
-/* A path, its parts behind slashes: every place on it can be made or is refused. */
+/* A path, its parts after slashes: every place on it can be made or is refused. */
 static void check_path(struct bytes path, enum directory_kind layout)
 {
     struct place place;

@@ -19,7 +19,7 @@ struct findings {
     int end;
 };
 
-/* Where the text stands: only blanks are left out behind it. */
+/* Where the text stands: only blanks are left out after it. */
 static struct finding place_of(struct bytes input, const struct stream_object *object)
 {
     uint64_t end = object->end_offset;

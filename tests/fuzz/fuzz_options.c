@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whatever stands behind -o: it is refused with one message, or each setting is within its limits,
+/* Whatever stands after -o: it is refused with one message, or each setting is within its limits,
  * FUSE gets what is its own, and the options that are left are parsed to nothing of ours again. */
 #define FUSE_USE_VERSION 312
 #include "fs/cli/options.h"

@@ -12,7 +12,7 @@ static int run(const char *path, const struct stat *status, int type, struct FTW
         return 0;
     size_t size = (size_t)status->st_size;
     FILE *file = fopen(path, "rb");
-    uint8_t *data = malloc(size); /* not one byte more, so that a sanitizer sees a read behind it */
+    uint8_t *data = malloc(size); /* not one byte more, so that a sanitizer sees a read after it */
     if (!file || (!data && size > 0) || fread(data, 1, size, file) != size)
         err(1, "%s", path);
     (void)LLVMFuzzerTestOneInput(data, size);

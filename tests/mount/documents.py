@@ -1,6 +1,6 @@
 """What a Markdown file tells its reader to type, and what it says will be printed: pure.
 
-Commands are in fenced blocks. `sh`: a command on each line. `console`: a command behind `$ `, then what it prints.
+Commands are in fenced blocks. `sh`: a command on each line. `console`: a command after `$ `, then what it prints.
 `python` and `js`: a program. `text` is for what is none of these. There are no other blocks, and no indented ones: nothing
 that looks like a command is overlooked."""
 import dataclasses

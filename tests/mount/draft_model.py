@@ -24,7 +24,7 @@ class Unknown(Exception):
 
 def read_objects(text):
     """Of objects and blanks, and perhaps the beginning of an object: where the last whole object ends, or 0; is there a
-    beginning behind it?"""
+    beginning after it?"""
     characters, at, end = text.decode("latin-1"), 0, 0  # one for each byte
     while True:
         at += len(text[at:]) - len(text[at:].lstrip(BLANKS))
@@ -76,7 +76,7 @@ def members_of(text, *, is_merge=False):
 
 
 def merged_members_of(text):
-    """Of one or several objects, one behind the other."""
+    """Of one or several objects, one after the other."""
     members, text = {}, text.lstrip(BLANKS)
     while text:
         _, end = JSONDecoder().raw_decode(text.decode("latin-1"))
@@ -132,7 +132,7 @@ class Text:
     _numbers = itertools.count()
 
     def __init__(self, entity, begin, content, base=0, is_provisional=False):
-        """content() answers the bytes behind the first `base` ones, which are what was stored when it was opened for
+        """content() answers the bytes after the first `base` ones, which are what was stored when it was opened for
         appending."""
         self.number = next(self._numbers)
         self.entity, self.begin, self.content, self.base = entity, begin, content, base

@@ -42,7 +42,7 @@ MAKING = {
 }
 CALLS = {**FINDING, **MAKING}
 
-# A path outside the address space, and the arguments behind it; "at" calls begin with a directory.
+# A path outside the address space, and the arguments after it; "at" calls begin with a directory.
 _AT_CWD, _OUTSIDE = -100, ctypes.c_void_p((1 << 64) - 1)
 WITH_BAD_PATH = {
     "open": lambda _: libc.open(_OUTSIDE, os.O_RDONLY),

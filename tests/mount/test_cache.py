@@ -28,7 +28,7 @@ def pages(rows):
     return -(-rows // PAGE_ROWS)
 
 
-# a listing that may use what the lookup brought goes on behind it
+# a listing that may use what the lookup brought goes on after it
 LOOKED_UP = {"list_tables": 1, "query": 1 + pages(EVENTS - FIRST_ROWS)}
 
 

@@ -55,7 +55,7 @@ def service(scratch):
 
 
 def bash(line, cwd=None, home=None):
-    """What it offers for the last word. Readline cuts words before and behind each of `=` and `:`."""
+    """What it offers for the last word. Readline cuts words before and after each of `=` and `:`."""
     words = [part for word in re.split(r"(?<!\\) +", line) for part in re.split(r"([=:]+)", word) if part or not word]
     if words[-1] in ("=", ":"):
         words.append("")

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True, sc
 
 BEFORE = [f"a{i:03}" for i in range(100)]  # more rows than a lookup of the partition brings
 GAPS = 64
-ENDS = [f"w{i:02}" for i in range(GAPS)]  # a gap is behind each of them
+ENDS = [f"w{i:02}" for i in range(GAPS)]  # a gap is after each of them
 NEW = 3  # names of a gap
 TTL_SEC = 0.2
 

@@ -155,7 +155,7 @@ def test_a_damaged_row(local, account):
     assert fails(os.stat, mount / "tab/all/evt-00000007.json") == errno.EIO
     reason = 'table tab, PartitionKey "all", RowKey "evt-00000007": it does not fit its checksum'
     assert reason in mount.control("errors")
-    for row in (6, 8, 49):  # before and behind it
+    for row in (6, 8, 49):  # before and after it
         text = (mount / f"tab/all/evt-{row:08}.json").read_text()
         assert f'"row number {row}"' in text
     assert check(account) == (DAMAGED, [reason], f"local:{account}: 1 tables, 50 entities, 1 faults")

@@ -90,7 +90,7 @@ def test_refused_rows(account, tmp_path):
     assert done.counts == (ABANDONED, 6, 1, 5)
     assert done.lines == [
         'line 2: A: an Edm.Int32 that is not a number: "x"',
-        "line 3, column 6: a quote where none can be, or text behind one",
+        "line 3, column 6: a quote where none can be, or text after one",
         "line 4, column 1: another number of values than of columns",
         "line 6: a key with one of / \\ # ? or a control character",
         "line 7, column 1: the input ends before a quote of this row is closed",
@@ -124,7 +124,7 @@ def test_no_csv(account):
     for text, says in (
         ("A,B\n1,2\n", "line 1, column 1: no column RowKey in the first row"),
         ("A,ROWKEY\n1,2\n", "line 1, column 1: no column PartitionKey in the first row"),
-        ('{"RowKey":"r"}\n', "line 1, column 2: a quote where none can be, or text behind one"),
+        ('{"RowKey":"r"}\n', "line 1, column 2: a quote where none can be, or text after one"),
         (
             'PartitionKey,RowKey\np,"' + "x" * (9 << 20),
             "line 2, column 1: a row of more than 8 MiB: perhaps a quote is not closed",

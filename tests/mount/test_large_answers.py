@@ -13,7 +13,7 @@ HELD_SEC = 0.5  # before its last byte, so that answers are there at the same ti
 
 
 class Padder(Server):
-    """Between a mount and Azurite: an entity comes with 40 MiB behind it."""
+    """Between a mount and Azurite: an entity comes with 40 MiB after it."""
 
     def __init__(self, service):
         class Between(Handler):

@@ -33,7 +33,7 @@ def padded(path, size):
 
 
 def test_a_component_that_is_a_file(p):
-    """ENOTDIR, also with a slash behind the file. Calls that create it fail with EEXIST."""
+    """ENOTDIR, also with a slash after the file. Calls that create it fail with EEXIST."""
     told = outcomes(CALLS, p / "r.json/x.json", p / "other.json")
     assert told == dict.fromkeys(CALLS, "ENOTDIR")
     told = outcomes(FINDING, f"{p}/r.json/", p / "other.json")

@@ -1,7 +1,7 @@
 """The daemon is killed, as by `kill -9`, at each operation of each save: the service has the old entity or the new one.
 The save is tried again and again, and each time the daemon ends one operation later, until the save is not disturbed.
 
-By default the daemon ends at each request that changes an entity, and behind each operation of the kernel that changes
+By default the daemon ends at each request that changes an entity, and after each operation of the kernel that changes
 a file. TABLEFUSE_KILLS=all is each operation and each request, and all saves on Azurite, too:
 
     TABLEFUSE_KILLS=all python3 -m pytest tests/mount/test_saving_killed.py
@@ -147,7 +147,7 @@ class Trial:
 
     def _come_to_rest(self):
         """Until each operation is answered, or the daemon has ended. No program waits for RELEASE: STATFS comes
-        behind it."""
+        after it."""
         with contextlib.suppress(OSError):
             os.statvfs(self._mount.point)
         wait_until(lambda: self._switch.is_at_rest() or self._mount.has_ended(0))

@@ -213,7 +213,7 @@ def test_a_listing_that_failed_once_is_whole_or_fails(mounts):
 @pytest.mark.asan
 @pytest.mark.tsan
 def test_tokens_that_go_in_a_circle_are_an_error(mounts):
-    # the mount's question, the lookup with the first rows, one page behind them
+    # the mount's question, the lookup with the first rows, one page after them
     mount = mounts("table=stream", "ttl=600", faults="circle=4")
     names = []
     with DirectoryStream(mount / "p") as stream, pytest.raises(OSError) as raised:
@@ -296,7 +296,7 @@ def test_a_lookup_that_fails_is_not_a_missing_name(mounts):
 
 
 def test_a_lookup_does_not_fail_for_rows_read_ahead(mounts):
-    """Rows behind it may not be read: the row is asked for alone."""
+    """Rows after it may not be read: the row is asked for alone."""
     mount = mounts("ttl=600", faults="fail=query:2+:403:AuthorizationFailure")
     os.stat(mount / "stream/p")
     assert os.stat(mount / "stream/p/4000.json").st_size > 0

@@ -57,7 +57,7 @@ def test_one_caller_more_than_may_wait_fails_with_ebusy(mounts, tmp_path):
 
 def test_a_name_that_was_known_fails_once(mounts):
     """The kernel repeats a LOOKUP that fails. The repetition does not wait again."""
-    # behind two looks at its directory and the first at the name, alone or with names behind it
+    # after two looks at its directory and the first at the name, alone or with names after it
     faults = "fail=query:4+:503:ServerBusy,fail=get:2+:503:ServerBusy"
     mount = mounts("ttl=0.1", "timeout=5", faults=faults)
     name = mount / "slow/p/039.json"

@@ -63,7 +63,7 @@ def test_entities_are_read_by_pages(mounts, tool, out):
     began = time.monotonic()
     with mount.counting() as counted:
         assert int(run_in(mount / "walk/all", READING[tool], out)) == WALK_ROWS
-    # what was listed is asked for again after a while: on a slow machine a row alone, and then those behind it; and a
+    # what was listed is asked for again after a while: on a slow machine a row alone, and then those after it; and a
     # tool that is held up for ttl between two looks at a name looks like a loop
     seconds = time.monotonic() - began
     times, again = 1 + seconds // LISTING_KEPT_SEC, seconds // TTL_SEC

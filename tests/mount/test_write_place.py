@@ -45,10 +45,10 @@ def digit(path):
 # What is done to $F, whose text has a 1 at $AT: (exit code, requests, members afterwards). $OUT is a directory of a disk.
 TOOLS = {
     "printf 7 | dd of=$F bs=1 seek=$AT conv=notrunc status=none": (0, 1, {"N": 7}),
-    "printf 7 | dd of=$F bs=1 seek=$AT status=none": (1, 0, {"N": 1}),  # cuts the text behind it
+    "printf 7 | dd of=$F bs=1 seek=$AT status=none": (1, 0, {"N": 1}),  # cuts the text after it
     "exec 7<>$F; head -c $AT <&7 >$OUT/head; printf 7 >&7": (0, 1, {"N": 7}),
     "exec 7<>$F; head -c $AT <&7 >$OUT/head; /usr/bin/printf 7 >&7": (0, 1, {"N": 7}),
-    "exec 7<>$F; cat <&7 >$OUT/cat; echo >&7": (0, 0, {"N": 1}),  # blanks behind the object
+    "exec 7<>$F; cat <&7 >$OUT/cat; echo >&7": (0, 0, {"N": 1}),  # blanks after the object
     "exec 7<>$F; cat $F | cmp - /dev/fd/7": (0, 0, {"N": 1}),
     "{ echo; cat $F; } 1<>$F >$OUT/both": (0, 0, {"N": 1}),  # closed by the execve of cat
     "truncate -s -1 $F": (0, 1, {"N": 1}),  # the last newline

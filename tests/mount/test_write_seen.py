@@ -216,7 +216,7 @@ def test_a_process_that_has_read_a_file_does_not_overwrite_a_later_change(mounts
         assert write(second / name, '{"Theirs": 1}', OVER) == ""
         out, _ = careful.communicate("\n\n", timeout=60)
     assert out == "write ESTALE\n\n", "ESTALE is reported once; the next write replaces the other text"
-    told = failures(first)  # of the write, and of the close behind it
+    told = failures(first)  # of the write, and of the close after it
     assert {(each["error"], each["path"]) for each in told} == {("ESTALE", f"/{name}")}
     assert all("another client has changed the entity" in each["advice"] for each in told)
     assert "Theirs" not in json.loads((second / name).read_text())

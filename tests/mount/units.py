@@ -26,7 +26,7 @@ def privileges(unit):
 
 
 def start(unit, variables, **options):
-    """Runs the commands in their order. Answers the first that fails, or the last. One behind a `-` may fail."""
+    """Runs the commands in their order. Answers the first that fails, or the last. One after a `-` may fail."""
     for command in values(unit, "ExecStartPre") + [only(unit, "ExecStart")]:
         words = privileges(unit) + command.removeprefix("-").split()
         done = subprocess.run(words, env={**MANAGER, **variables}, cwd="/", check=False, **options)

@@ -235,7 +235,7 @@ class Model:
     # what is changed
 
     def _befall(self, is_made):
-        """Stands before, and behind, what a request does."""
+        """Stands before, and after, what a request does."""
         fault = self.fault
         if fault and fault.is_made == is_made:
             self.fault = None

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Prints what a scan of each key shape costs, requests / round trips, beside the model's figures
  * (prefix_scanner.md 5.3) where it has some: figures [ROWS [SHAPE...]]. With the million rows that
- * those are for, a ! stands behind what misses its mark, and the status says so: without a window a
+ * those are for, a ! stands after what misses its mark, and the status says so: without a window a
  * tenth more than the model; inside one 1.25 requests a page (package ids 1.6), and with the usual
  * 8 slots a quarter of the round trips of serial paging. */
 #include "tests/scan/network.h"

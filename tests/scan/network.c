@@ -98,7 +98,7 @@ static bool is_shown(const struct network *self, const struct query *query, size
     return !query->filter || network_matches(self->options, self->rows->positions[row]);
 }
 
-/* Behind the last row that the page may show or look at. */
+/* After the last row that the page may show or look at. */
 static size_t find_page_end(const struct network *self, const struct query *query, size_t begin,
                             size_t end)
 {
@@ -155,7 +155,7 @@ static int build_page(struct network *self, struct range range, bool keys_only, 
     return r < 0 ? r : page_builder_finish(builder, range, keys_only, ret);
 }
 
-/* From some rows before what was asked for to some rows behind its end. */
+/* From some rows before what was asked for to some rows after its end. */
 static int answer_larger(struct network *self, const struct scan_request *request,
                          struct answer *ret)
 {

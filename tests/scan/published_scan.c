@@ -11,7 +11,7 @@ struct step {
     enum step_kind kind;
     struct buffer key;          /* the prefix or PartitionKey */
     struct buffer lower, upper; /* of a prefix query, both exclusive */
-    struct buffer row_key;      /* of a partition key query: only what is behind it */
+    struct buffer row_key;      /* of a partition key query: only what is after it */
     bool has_row_key;
     struct page *page; /* of STEP_ROWS */
     bool begins_segment;
@@ -182,7 +182,7 @@ static int end_step(struct published_scan *self)
 }
 
 /* What the round's last page left: the rest of its partition, the rest of its prefix; and the
- * layer goes on behind that prefix. */
+ * layer goes on after that prefix. */
 static int end_round(struct published_scan *self)
 {
     struct step *step = &self->current;

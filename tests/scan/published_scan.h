@@ -4,7 +4,7 @@
 /* The published prefix scan, the reference that the engines are compared with: what stands in "The
  * algorithm" of the reference, depth first, so in key order; one request is out at a time. A prefix
  * query walks the whole layer below its prefix before anything of it is handed out. It lists the
- * table's rows as SCAN_ROWS. Known flaw, kept: a key with U+FFFF behind a prefix that is expanded
+ * table's rows as SCAN_ROWS. Known flaw, kept: a key with U+FFFF after a prefix that is expanded
  * makes it ask the same again for ever. Out of memory is no state to go on from: only destroy. */
 #include "cache/scan/scan.h"
 

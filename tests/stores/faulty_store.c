@@ -16,7 +16,7 @@ enum operation {
     QUERY,
     GET,
     LIST_TABLES,
-    WRITE, /* this and those behind it are changes */
+    WRITE, /* this and those after it are changes */
     BATCH,
     DELETE,
     CREATE_TABLE,

@@ -18,7 +18,7 @@ struct memory_store_entry { /* one request */
 
 struct memory_store {
     struct table_store store;
-    struct buffer tables;         /* names, NUL behind each */
+    struct buffer tables;         /* names, NUL after each */
     struct buffer leaving;        /* the same of tables that are being deleted */
     struct page_builder *rows_in; /* rows of every table, added in key order before any request */
     struct page *rows;

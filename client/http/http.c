@@ -2,16 +2,10 @@
 #include "client/http/http.h"
 #include "client/base/condition.h"
 #include "client/base/monitor.h"
+#include "client/http/http_failure.h"
 #include "client/http/http_header.h"
-#include "client/http/url.h"
-
-#include <curl/curl.h>
-#include <fcntl.h>
-#include <unistd.h>
 
 #define HEADERS_MAX_BYTES ((size_t)64 << 10)
-#define LINE_MAX_BYTES    ((size_t)256 << 10) /* more than libcurl keeps of a line */
-#define AUTHORITY_SIZE    280                 /* a host of 253 characters, and a port */
 
 /* A handle and the state of its exchange; between exchanges it stays in the pool, with its
  * connection. Each easy handle has a multi handle of its own, because only a multi handle can
@@ -165,43 +159,11 @@ static int exchange_create(struct http *http, struct exchange **ret)
     return 0;
 }
 
-static int fail_retryable(struct call *call, int error, bool is_retryable, const char *message)
-{
-    (void)call_fail(call, error, "%s", message);
-    call->failure.is_retryable = is_retryable;
-    return error;
-}
-
-static const char advice_connect[] =
-    "check that the service runs there and that no firewall is between";
-static const char advice_proxy[] = "check the proxy that https_proxy names";
-static const char advice_broken[] =
-    "the connection broke: check the network, and the proxy, VPN or firewall on the way";
-
-/* Of a URL: HOST or HOST:PORT. */
-static void print_authority(const char *url, char ret[AUTHORITY_SIZE])
-{
-    _cleanup_(url_finish) struct url parts;
-    bool is_split = url_split(bytes_of(url), &parts) == CURLUE_OK;
-    (void)snprintf(ret, AUTHORITY_SIZE, "%s%s%s", is_split ? parts.host : "the service",
-                   is_split && parts.port ? ":" : "", is_split && parts.port ? parts.port : "");
-}
-
-static int fail_late(struct call *call, const char *url, bool is_retryable)
-{
-    char authority[AUTHORITY_SIZE];
-    print_authority(url, authority);
-    (void)call_fail(call, -ETIMEDOUT, "no answer from %s in time", authority);
-    call->failure.is_retryable = is_retryable;
-    call->failure.advice = call_advice_late;
-    return -ETIMEDOUT;
-}
-
 /* Before anything is sent. */
 static int check_call(const struct http *http, const char *url, struct call *call)
 {
     int r = call_check(call, http->clock, "");
-    return r == -ETIMEDOUT ? fail_late(call, url, false) : r;
+    return r == -ETIMEDOUT ? http_fail_late(call, url, false) : r;
 }
 
 static bool has_room(const struct http *http, unsigned lane)
@@ -263,18 +225,13 @@ static int take_exchange(struct http *http, const struct http_request *request, 
 static int check_time(const struct http *http, const struct exchange *exchange, const char *url,
                       struct call *call, int64_t end_ms)
 {
-    char authority[AUTHORITY_SIZE];
     if (call_is_cancelled(call))
         return call_fail(call, -EINTR, "interrupted");
     if (clock_now_ms(http->clock) < end_ms)
         return 0;
     if (exchange->sends > 0)
-        return fail_late(call, url, call_remaining_ms(call, http->clock) > 0);
-    print_authority(url, authority);
-    (void)call_fail(call, -EHOSTUNREACH, "no connection to %s in time", authority);
-    call->failure.is_retryable = true;
-    call->failure.advice = advice_connect;
-    return -EHOSTUNREACH;
+        return http_fail_late(call, url, call_remaining_ms(call, http->clock) > 0);
+    return http_fail_unconnected(call, url);
 }
 
 /* Waits for the next event. A pause for want of room is not the service's: that time does not count
@@ -301,9 +258,9 @@ static int drive(const struct http *http, const struct exchange *exchange, const
     for (;;) {
         CURLMcode code = curl_multi_perform(multi, &running);
         if (code == CURLM_OUT_OF_MEMORY)
-            return fail_retryable(call, -ENOMEM, false, "out of memory");
+            return call_fail(call, -ENOMEM, "out of memory");
         if (code != CURLM_OK)
-            return fail_retryable(call, -EIO, false, "libcurl failed to run the request");
+            return call_fail(call, -EIO, "libcurl failed to run the request");
         if (running == 0)
             break;
         int r = check_time(http, exchange, url, call, MIN(call->deadline_ms, attempt_end_ms));
@@ -316,162 +273,24 @@ static int drive(const struct http *http, const struct exchange *exchange, const
     return 0;
 }
 
-static const struct reason {
-    CURLcode code;
-    int error;
-    bool is_retryable;
-    const char *advice;
-} reasons[] = {
-    {CURLE_COULDNT_RESOLVE_HOST, -EHOSTUNREACH, true,
-     "no storage account has this name, or this machine cannot resolve names: check both"},
-    {CURLE_COULDNT_RESOLVE_PROXY, -EHOSTUNREACH, true, advice_proxy},
-    {CURLE_COULDNT_CONNECT, -EHOSTUNREACH, true, advice_connect},
-    /* libcurl has no time limit for the exchange, so this is the limit for connecting */
-    {CURLE_OPERATION_TIMEDOUT, -EHOSTUNREACH, true, advice_connect},
-    {CURLE_PEER_FAILED_VERIFICATION, -EPROTO, false,
-     "the server's certificate is not trusted for this host: if it is the right server, name the "
-     "authority that signed it with ca_cert=FILE or SSL_CERT_FILE"},
-    {CURLE_SSL_CACERT_BADFILE, -EPROTO, false,
-     "the file that ca_cert= or SSL_CERT_FILE names cannot be read as certificates in PEM"},
-    {CURLE_SSL_CONNECT_ERROR, -EPROTO, true,
-     "check that the endpoint speaks TLS 1.2 or newer at this port"},
-    {CURLE_GOT_NOTHING, -EIO, true, advice_broken},
-    {CURLE_SEND_ERROR, -EIO, true, advice_broken},
-    {CURLE_RECV_ERROR, -EIO, true, advice_broken},
-    {CURLE_PARTIAL_FILE, -EIO, true, advice_broken},
-    {CURLE_URL_MALFORMAT, -EIO, false, NULL},
-    {CURLE_UNSUPPORTED_PROTOCOL, -EIO, false, "check the endpoint: its server does not speak HTTP"},
-    {CURLE_OUT_OF_MEMORY, -ENOMEM, false, NULL},
-};
-
-/* libcurl's limit for one line is 100 KiB. Before version 8.6 it calls a longer one a lack of
- * memory; it is one only if there is no memory now either. */
-static bool is_line_too_long(const struct exchange *exchange, CURLcode code)
+static int fail_transfer(const struct exchange *exchange, CURLcode code, const char *url,
+                         struct call *call)
 {
-    const int too_large = 100; /* CURLE_TOO_LARGE */
-    if (exchange->sends == 0 || exchange->is_head_complete)
-        return false;
-    if ((int)code == too_large)
-        return true;
-    _cleanup_(freep) void *memory = code == CURLE_OUT_OF_MEMORY ? malloc(LINE_MAX_BYTES) : NULL;
-    return memory != NULL;
-}
-
-/* libcurl tells a lack of descriptors in many ways: no address, no route, no certificates. So this
- * tries whether there is one now. */
-static bool lacks_descriptor(void)
-{
-    int fd = open("/", O_PATH | O_CLOEXEC);
-    bool is_lacking = fd < 0 && (errno == EMFILE || errno == ENFILE);
-    if (fd >= 0)
-        (void)close(fd);
-    return is_lacking;
-}
-
-/* libcurl's message then quotes the address, in which a password may be. */
-static bool is_proxy_malformed(const struct exchange *exchange)
-{
-    static const char beginning[] = "Unsupported proxy ";
-    return strncmp(exchange->error, beginning, strlen(beginning)) == 0;
-}
-
-static int fail_malformed_proxy(struct call *call)
-{
-    (void)call_fail(call, -EHOSTUNREACH,
-                    "proxy: its address is malformed, or has a scheme that "
-                    "libcurl does not know");
-    call->failure.advice = advice_proxy;
-    return -EHOSTUNREACH;
-}
-
-/* Did libcurl fail to connect to another host or port than the URL's? Then it was a proxy: libcurl
- * tells that in its message alone. */
-static bool is_connect_to_proxy(const char *message, const char *url)
-{
-    char expected[AUTHORITY_SIZE + 20];
-    _cleanup_(url_finish) struct url parts;
-    if (url_split(bytes_of(url), &parts) != CURLUE_OK ||
-        strncmp(message, "Failed to connect to ", 21) != 0)
-        return false;
-    bool is_literal = parts.host[0] == '[';
-    const char *port = strcmp(parts.scheme, "https") == 0 ? "443" : "80";
-    (void)snprintf(expected, sizeof(expected), " to %.*s port %s ",
-                   (int)strlen(parts.host) - 2 * is_literal, parts.host + is_literal,
-                   parts.port ? parts.port : port);
-    return strcasestr(message, expected) == NULL;
-}
-
-/* A proxy that was not reached, or that answered to CONNECT that it does not connect. */
-static bool is_of_proxy(const struct exchange *exchange, CURLcode code, const char *url,
-                        long *ret_status)
-{
-    *ret_status = 0;
-    (void)curl_easy_getinfo(exchange->easy, CURLINFO_HTTP_CONNECTCODE, ret_status);
-    return *ret_status >= 300 || code == CURLE_COULDNT_RESOLVE_PROXY ||
-           (code == CURLE_COULDNT_CONNECT && is_connect_to_proxy(exchange->error, url));
-}
-
-/* What is no HTTP on a connection that has served another exchange is the rest of that answer. */
-static bool is_rest_of_answer(const struct exchange *exchange, CURLcode code)
-{
-    long connects = 1;
-    (void)curl_easy_getinfo(exchange->easy, CURLINFO_NUM_CONNECTS, &connects);
-    return code == CURLE_UNSUPPORTED_PROTOCOL && exchange->sends > 0 && connects == 0;
-}
-
-static struct reason reason_of(const struct exchange *exchange, CURLcode code)
-{
-    struct reason reason = {code, -EIO, true, NULL};
-    long os_error = 0;
-    if (is_rest_of_answer(exchange, code))
-        code = CURLE_RECV_ERROR;
-    for (size_t i = 0; i < ARRAY_SIZE(reasons); i++) {
-        if (reasons[i].code == code)
-            reason = reasons[i];
-    }
-    (void)curl_easy_getinfo(exchange->easy, CURLINFO_OS_ERRNO, &os_error);
-    if (code == CURLE_COULDNT_CONNECT && os_error == ECONNREFUSED)
-        reason.error = -ECONNREFUSED;
-    return reason;
-}
-
-static int fail_transfer(struct call *call, const struct exchange *exchange, CURLcode code,
-                         const char *url)
-{
-    const struct http_answer *answer = &exchange->answer;
-    long proxy_status;
-    if (answer->headers.error == -ENOMEM || answer->body.error == -ENOMEM)
-        return fail_retryable(call, -ENOMEM, false, "out of memory");
-    if (answer->headers.error < 0 || is_line_too_long(exchange, code))
-        return fail_retryable(call, -EPROTO, false, "the headers of the answer are too long");
-    if (answer->body.error < 0)
-        return fail_retryable(call, answer->body.error, false,
-                              "the answer is longer than the limit");
-    if (exchange->sends == 0 && lacks_descriptor()) {
-        (void)call_fail_no_descriptor(call);
-        call->failure.is_retryable = true;
-        return -ENFILE;
-    }
-    if (is_proxy_malformed(exchange))
-        return fail_malformed_proxy(call);
-    struct reason reason = reason_of(exchange, code);
-    bool is_proxys = is_of_proxy(exchange, code, url, &proxy_status);
-    if (proxy_status >= 300) {
-        reason.error = -EHOSTUNREACH;
-        reason.is_retryable = proxy_status >= 500 || proxy_status == 408 || proxy_status == 429;
-    }
-    (void)call_fail(call, reason.error, "%s%s", is_proxys ? "proxy: " : "",
-                    exchange->error[0] ? exchange->error : curl_easy_strerror(code));
-    call->failure.is_retryable = reason.is_retryable;
-    call->failure.is_unresolved = code == CURLE_COULDNT_RESOLVE_HOST;
-    call->failure.advice = is_proxys ? advice_proxy : reason.advice;
-    return reason.error;
+    const struct http_transfer transfer = {.easy = exchange->easy,
+                                           .code = code,
+                                           .message = exchange->error,
+                                           .url = url,
+                                           .sends = exchange->sends,
+                                           .is_head_complete = exchange->is_head_complete,
+                                           .headers_error = exchange->answer.headers.error,
+                                           .body_error = exchange->answer.body.error};
+    return http_fail_transfer(call, &transfer);
 }
 
 static int transfer(const struct http *http, struct exchange *exchange, const char *url,
                     struct call *call)
 {
-    CURLcode code;
+    CURLcode code = CURLE_OK;
     long status = 0;
     if (curl_multi_add_handle(exchange->multi, exchange->easy) != CURLM_OK)
         return call_fail(call, -ENOMEM, "out of memory");
@@ -480,13 +299,10 @@ static int transfer(const struct http *http, struct exchange *exchange, const ch
     if (r < 0)
         return r;
     if (code != CURLE_OK)
-        return fail_transfer(call, exchange, code, url);
+        return fail_transfer(exchange, code, url, call);
     /* libcurl accepts the end of the connection as the end of the headers */
-    if (!exchange->is_head_complete) {
-        (void)fail_retryable(call, -EIO, true, "the connection broke within the answer's headers");
-        call->failure.advice = advice_broken;
-        return -EIO;
-    }
+    if (!exchange->is_head_complete)
+        return http_fail_broken(call);
     (void)curl_easy_getinfo(exchange->easy, CURLINFO_RESPONSE_CODE, &status);
     exchange->answer.status = (int)status;
     exchange->answer.was_resent = exchange->sends > 1;

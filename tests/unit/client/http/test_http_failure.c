@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Connections that are not made, TLS, and proxies. */
+/* Connections that are not made, TLS, proxies, and a lack of descriptors. */
 #include "tests/unit/client/http/http_fixture.h"
 
 #include <sys/resource.h>

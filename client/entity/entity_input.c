@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/entity/entity_input.h"
 #include "client/base/position.h"
-#include "client/base/unicode.h"
 #include "client/entity/entity_lines.h"
 #include "client/entity/entity_members.h"
 #include "client/text/json_string.h"
@@ -91,21 +90,6 @@ static void refuse_value(struct job *job, const struct entity_member *member,
     refuse(job, (size_t)(value.data - job->text.data), refusal, value);
 }
 
-/* The line and column of an offset. A byte order mark at the begin has none. */
-static void locate(struct bytes text, size_t offset, struct entity_input_refusal *ret)
-{
-    static const struct bytes mark = BYTES_LITERAL(JSON_BYTE_ORDER_MARK);
-    ret->line = ret->column = 1;
-    for (size_t i = bytes_start_with(text, mark) ? mark.size : 0; i < offset; i++) {
-        bool is_line_end = text.data[i] == '\n';
-        ret->line += is_line_end;
-        if (is_line_end)
-            ret->column = 1;
-        else
-            ret->column += ((unsigned char)text.data[i] & 0xC0) != 0x80;
-    }
-}
-
 /* Notes what does not count, unless there is such a note. */
 static void ignore(struct job *job, size_t at, struct bytes name, const char *reason,
                    struct entity_input_refusal *ret)
@@ -113,7 +97,7 @@ static void ignore(struct job *job, size_t at, struct bytes name, const char *re
     if (ret->refusal.reason)
         return;
     *ret = (struct entity_input_refusal){.refusal = {.reason = reason, .name = name}};
-    locate(job->text, at, ret);
+    entity_input_refusal_locate(ret, job->text, at);
 }
 
 /* Reading the text */
@@ -532,7 +516,7 @@ int entity_input_append_over(struct entity_input *input, const struct entity_inp
     }
     ret->size = job.begin;
     if (job.refused_at != NO_PLACE)
-        locate(over->text, job.refused_at, &refusal);
+        entity_input_refusal_locate(&refusal, over->text, job.refused_at);
     *ret_refusal = refusal;
     return refusal.refusal.error;
 }
@@ -556,68 +540,4 @@ int entity_input_read_keys(struct entity_input *input, struct bytes text,
     if (r < 0 && job.is_refused)
         *ret_refusal = refusal;
     return r;
-}
-
-int entity_input_refuse_json(struct bytes text, size_t offset, const char *problem,
-                             struct entity_input_refusal *ret_refusal)
-{
-    struct bytes rest = bytes_skip(text, offset);
-    *ret_refusal = (struct entity_input_refusal){
-        .refusal = {.error = -EINVAL, .code = "InvalidInput", .reason = problem},
-        .value = bytes_take_until(&rest, '\n')};
-    locate(text, offset, ret_refusal);
-    return -EINVAL;
-}
-
-/* The refusal as a line */
-
-#define MAX_SHOWN_BYTES 48 /* of a name or value */
-
-/* Not: control characters, ends of lines, what is invisible or turns the direction of text. */
-static bool is_printable(uint32_t character)
-{
-    static const uint32_t ranges[][2] = {{0, 0x1F},        {0x7F, 0x9F},     {0x61C, 0x61C},
-                                         {0x200B, 0x200F}, {0x2028, 0x202E}, {0x2060, 0x206F},
-                                         {0xFEFF, 0xFEFF}};
-    for (size_t i = 0; i < ARRAY_SIZE(ranges); i++)
-        if (character >= ranges[i][0] && character <= ranges[i][1])
-            return false;
-    return true;
-}
-
-static void append_shown(struct buffer *ret, struct bytes text)
-{
-    size_t end = ret->size + MAX_SHOWN_BYTES;
-    while (text.size > 0) {
-        uint32_t character;
-        size_t n = utf8_next(text, &character);
-        bool is_shown = n > 0 && is_printable(character);
-        n = MAX(n, 1);
-        if (ret->size + n > end) {
-            (void)buffer_append(ret, BYTES_LITERAL("..."));
-            return;
-        }
-        (void)buffer_append(ret, is_shown ? bytes_first(text, n) : BYTES_LITERAL("?"));
-        text = bytes_skip(text, n);
-    }
-}
-
-int entity_input_refusal_append(struct buffer *ret, const struct entity_input_refusal *refusal)
-{
-    if (refusal->line > 0)
-        (void)buffer_append_format(ret, "line %zu", refusal->line);
-    if (refusal->line > 0 && refusal->column > 0)
-        (void)buffer_append_format(ret, ", column %zu", refusal->column);
-    if (refusal->line > 0)
-        (void)buffer_append(ret, BYTES_LITERAL(": "));
-    if (refusal->refusal.name.data) {
-        append_shown(ret, refusal->refusal.name);
-        (void)buffer_append(ret, BYTES_LITERAL(": "));
-    }
-    (void)buffer_append_string(ret, refusal->refusal.reason);
-    if (refusal->value.size > 0) {
-        (void)buffer_append(ret, BYTES_LITERAL(": "));
-        append_shown(ret, refusal->value);
-    }
-    return ret->error;
 }

@@ -24,19 +24,13 @@
  *
  * Example: {"a": 3000000000, "b": null, "RowKey": "x"} at position p/r becomes PartitionKey p,
  * RowKey r, a@odata.type Edm.Int64, a "3000000000". */
-#include "client/entity/entity_check.h"
+#include "client/entity/entity_input_refusal.h"
 
 /* No accepted text is longer. At worst nearly all of it is escapes: six bytes of text for two bytes
  * as the service counts. */
 #define ENTITY_INPUT_MAX_BYTES ((size_t)4 << 20)
 
 enum entity_input_kind { INPUT_WHOLE, INPUT_MERGE };
-
-struct entity_input_refusal {
-    size_t line, column; /* from 1, in characters; 0: not a certain line, or column */
-    struct entity_refusal refusal;
-    struct bytes value; /* the refused value, as in the text; empty: not a certain value */
-};
 
 struct entity_input; /* scratch memory, reused for every text */
 int entity_input_create(struct entity_input **ret);
@@ -80,18 +74,6 @@ static inline int entity_input_append(struct entity_input *input, struct bytes p
 int entity_input_read_keys(struct entity_input *input, struct bytes text,
                            enum entity_input_kind kind, struct buffer *ret_partition_key,
                            struct buffer *ret_row_key, struct entity_input_refusal *ret_refusal);
-
-/* Sets ret_refusal for a text that is not JSON, with the `problem` and `offset` of json_reader.h.
- * Returns -EINVAL. */
-int entity_input_refuse_json(struct bytes text, size_t offset, const char *problem,
-                             struct entity_input_refusal *ret_refusal);
-
-/* Appends the refusal as one line of at most ENTITY_INPUT_MAX_LINE bytes, for a log. Names and
- * values are shortened; characters that are not printable become `?`:
- *
- *     line 3, column 12: Count: no integer of 32 bits: 3000000000 */
-#define ENTITY_INPUT_MAX_LINE 255
-int entity_input_refusal_append(struct buffer *ret, const struct entity_input_refusal *refusal);
 
 DEFINE_CLEANUP(struct entity_input *, entity_input_destroy);
 

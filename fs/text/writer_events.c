@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "client/entity/entity_input.h"
+#include "client/entity/entity_input_refusal.h"
 #include "fs/text/writer_parts.h"
 
 static void take_name_locked(struct writer *writer)

@@ -38,6 +38,7 @@ static void what_controls_is_replaced(void **state)
     for (uint32_t c = 0x80; c <= 0x9F; c++)
         assert_shown(((struct bytes){(char[]){'\xC2', (char)c}, 2}), "?");
     assert_shown(B("\xD8\x9C|\xE2\x80\x8E|\xE2\x80\x8F"), "?|?|?");
+    assert_shown(B("\xEF\xBB\xBF|\xEF\xBB\xBE|\xEF\xBC\x80"), "?|\xEF\xBB\xBE|\xEF\xBC\x80");
     for (uint32_t c = 0xA8; c <= 0xAE; c++) /* U+2028 to U+202E */
         assert_shown(((struct bytes){(char[]){'\xE2', '\x80', (char)c}, 3}), "?");
     for (uint32_t c = 0xA6; c <= 0xA9; c++) /* U+2066 to U+2069 */

@@ -11,15 +11,8 @@
 #include "client/store/call.h"
 #include "fs/base/log.h"
 #include "fs/cli/verb.h"
+#include "fs/source/local_source.h"
 #include "fs/source/service_settings.h"
-
-#define LOCAL_SOURCE "local:" /* an account in one file */
-
-/* How long the file system of that file may take to answer the first time. */
-#define LOCAL_SOURCE_MS 5000
-#define LOCAL_SOURCE_HANGS                                                                         \
-    "the file system that it lies in does not answer -- if that is a tablefuse mount, "            \
-    "`tablefuse unmount -z` there first"
 
 struct mount_source_options {
     const char *name;    /* SOURCE; NULL: the environment names the account */
@@ -38,19 +31,10 @@ struct mount_source_options {
     bool may_create;  /* a missing file of a local account is created */
     bool needs_table; /* without a table: EXIT_USAGE, and the caller writes the message; FILE need
                          not exist */
-    bool is_as_is;    /* the file of a local account is opened without changing it */
+    bool is_as_is;    /* of local_source_prepare */
 };
 
-/* Called first, before the process forks. If SOURCE is a file in an older format, writes that to
- * standard error and upgrades the file, which may take minutes. With `ro`, or if the file is
- * damaged or there is no room, it writes that the file stays as it is, and sets *ret_is_as_is,
- * which the caller copies to mount_source_options. A file in a file system that does not answer is
- * refused. Otherwise it does nothing; mount_source_open reports what is wrong with SOURCE. An exit
- * code. */
-int mount_source_prepare(const char *name, bool is_read_only, bool *ret_is_as_is);
-
 struct mount_source;
-bool mount_source_is_local(const char *name); /* is it local:FILE? NULL is not */
 /* May it hold a SAS token? It is a URL with a query, or has the parameter `sig`:
  * local:x?sv=..&sig=.. Such an argument is refused. */
 bool mount_source_holds_sas(const char *argument);

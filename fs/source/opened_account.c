@@ -156,9 +156,9 @@ static int open_source(struct opened_account *opened, const struct use *use)
 {
     _cleanup_(secret_variables_wipe) struct secret_variables variables = {0};
     bool is_as_is = false;
-    int code = mount_source_prepare(use->name, !use->changes, &is_as_is);
+    int code = local_source_prepare(use->name, !use->changes, &is_as_is);
     if (!opened->variables)
-        secret_variables_take(&variables, !mount_source_is_local(use->name));
+        secret_variables_take(&variables, !local_source_is_named(use->name));
     const struct mount_source_options options = {.name = use->name,
                                                  .table = opened->options.table,
                                                  .ca_cert = opened->options.ca_cert,

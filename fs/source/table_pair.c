@@ -97,7 +97,7 @@ int table_pair_take_operands(struct table_pair *pair, int argc, char **argv)
 
 static bool is_service(const char *source)
 {
-    return !mount_source_is_local(source) && !connection_is_emulator(source);
+    return !local_source_is_named(source) && !connection_is_emulator(source);
 }
 
 /* May it take a credential of the environment? */
@@ -158,7 +158,7 @@ static int begin(struct table_pair *pair)
             return code;
         pair->callers[side] = opened_account_caller(&pair->sides[side]);
         tables[side] = table_pair_table(pair, (enum compare_side)side);
-        may_be_one = may_be_one && !mount_source_is_local(pair->sources[side]);
+        may_be_one = may_be_one && !local_source_is_named(pair->sources[side]);
     }
     return comparison_create(tables, may_be_one, &pair->comparison) < 0 ? verb_complain_memory()
                                                                         : 0;

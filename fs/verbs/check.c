@@ -107,7 +107,7 @@ static int run_for_file(const struct verb *verb, int argc, char **argv)
         return verb_refuse(verb, "unexpected operand %s after local:FILE",
                            verb_printable(argv[optind + 1]));
     const char *name = argv[optind];
-    if (!mount_source_is_local(name) || !name[strlen(LOCAL_SOURCE)])
+    if (!local_source_is_named(name) || !name[strlen(LOCAL_SOURCE)])
         return verb_refuse(verb, "%s is not local:FILE", verb_printable(name));
     return check_file(name);
 }
@@ -134,7 +134,7 @@ static int run_for_service(const struct verb *verb, int argc, char **argv,
 static int run_check(const struct verb *verb, int argc, char **argv, store_decorator *decorate)
 {
     for (int i = 1; i < argc; i++)
-        if (mount_source_is_local(argv[i]))
+        if (local_source_is_named(argv[i]))
             return run_for_file(verb, argc, argv);
     return run_for_service(verb, argc, argv, decorate);
 }

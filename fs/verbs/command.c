@@ -55,7 +55,7 @@ static int refuse_command(int argc, char **argv)
     const char *word = argv[1];
     if (word[0] == '-')
         return mount_hint_refuse_command(word);
-    bool may_be_source = argc > 2 || mount_source_is_local(word) || strstr(word, "://");
+    bool may_be_source = argc > 2 || local_source_is_named(word) || strstr(word, "://");
     if (!may_be_source || nearest_verb(word).nearest.size > 0)
         return refuse_unknown(NULL, word);
     return verb_refuse(NULL, "unknown command %s -- do you mean `tablefuse mount SOURCE DIR`?",

@@ -355,7 +355,7 @@ static int serve(struct mount_command *command)
 static int open_source(struct mount_command *command, store_decorator *decorate)
 {
     _cleanup_(secret_variables_wipe) struct secret_variables variables = {0};
-    secret_variables_take(&variables, !mount_source_is_local(command->source_name));
+    secret_variables_take(&variables, !local_source_is_named(command->source_name));
     const struct mount_source_options options = {.name = command->source_name,
                                                  .table = command->options.table,
                                                  .ca_cert = command->options.ca_cert,
@@ -431,9 +431,9 @@ static int parse_mount(const struct verb *verb, int argc, char **argv,
         return verb_refuse(verb, "unexpected operand %s after SOURCE and DIR",
                            verb_printable(argv[optind + 2]));
     const char *first = argv[optind];
-    if (operands == 1 && (mount_source_is_local(first) || strstr(first, "://")))
+    if (operands == 1 && (local_source_is_named(first) || strstr(first, "://")))
         return verb_refuse(verb, "no directory to mount SOURCE at");
-    if (mount_source_is_local(first) && !first[strlen(LOCAL_SOURCE)])
+    if (local_source_is_named(first) && !first[strlen(LOCAL_SOURCE)])
         return verb_refuse(verb, "SOURCE is %s without a FILE", LOCAL_SOURCE);
     command->source_name = operands == 2 ? first : NULL;
     *ret_dir = argv[argc - 1]; /* getopt has put the operands last */
@@ -460,7 +460,7 @@ static int run(const struct verb *verb, int argc, char **argv, store_decorator *
     if (code == 0)
         code = fuse_access_check(command.options.allow_other);
     if (code == 0 && !command.is_fake) /* before the fork, so that MOUNT_MS does not limit it */
-        code = mount_source_prepare(command.source_name, command.options.is_read_only,
+        code = local_source_prepare(command.source_name, command.options.is_read_only,
                                     &command.is_as_is);
     int is_parent = 0;
     if (code == 0 && !command.is_fake && !command.is_foreground) {

@@ -76,7 +76,7 @@ struct watch {
 static void note_wait(struct call_observer *observer, const struct failure *reason)
 {
     struct import *import = ((struct watch *)observer)->import;
-    if (reason->http_status == 503 || reason->http_status == 429)
+    if (failure_is_throttled(reason))
         import->throttled_ms = clock_now_ms(import->account->read.clock);
 }
 

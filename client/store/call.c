@@ -63,3 +63,8 @@ int call_check(struct call *call, const struct clock *clock, const char *late)
         return 0;
     return call_fail_with(call, -ETIMEDOUT, call_advice_late, "%s", late);
 }
+
+bool failure_is_throttled(const struct failure *failure)
+{
+    return failure->http_status == 503 || failure->http_status == 429;
+}

@@ -2,11 +2,12 @@
 #ifndef CLIENT_STORE_RETRYING_STORE_H
 #define CLIENT_STORE_RETRYING_STORE_H
 /* A decorator for any store: retries a request that failed for a temporary reason, with backoff,
- * until the call's deadline. After a few empty pages with a token in a row, it returns each further
- * one after a pause that grows, and at last -EPROTO. While the service is down, requests fail at
- * once, also those that wait in a backoff; only probes are sent (service_health.h). Any thread; no
- * lock of its own. Each attempt is one call of the inner store, so tests can put a store that
- * injects faults below it. */
+ * until the call's deadline. The pauses of a throttled request (HTTP 503 or 429) become short again
+ * when another request of its table is answered. After a few empty pages with a token in a row, it
+ * returns each further one after a pause that grows, and at last -EPROTO. While the service is
+ * down, requests fail at once, also those that wait in a backoff; only probes are sent
+ * (service_health.h). Any thread; no lock of its own. Each attempt is one call of the inner store,
+ * so tests can put a store that injects faults below it. */
 #include "client/base/clock.h"
 #include "client/store/service_health.h"
 #include "client/store/service_throttling.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Attempts, and outages. */
+#include "client/base/backoff.h"
 #include "tests/unit/client/store/retrying_fixture.h"
 
 static void passing_failures_are_tried_again_after_the_backoff(void **state)
@@ -166,6 +167,118 @@ static void a_service_that_throttles_is_not_down(void **state)
     table_store_destroy(setup.store);
 }
 
+#define PAUSES_MAX 16
+
+/* A request, and what happens in its fourth pause: a query of the table is answered, and then
+ * another request may fail. */
+struct pausing {
+    struct setup setup;            /* first: its time is the clock's context */
+    struct call_observer observer; /* of the request */
+    struct call_observer second;   /* of the other one */
+    const char *answered;          /* the table of the query; NULL: no query */
+    bool has_second, is_done;
+    size_t n, second_n; /* pauses */
+    int64_t began_ms[PAUSES_MAX], second_began_ms[PAUSES_MAX];
+};
+
+static void note_pause(struct call_observer *observer, const struct failure *reason)
+{
+    struct pausing *pausing =
+        (struct pausing *)((char *)observer - offsetof(struct pausing, observer));
+    (void)reason;
+    assert_true(pausing->n < PAUSES_MAX);
+    pausing->began_ms[pausing->n++] = pausing->setup.now_ms;
+}
+
+static void note_second_pause(struct call_observer *observer, const struct failure *reason)
+{
+    struct pausing *pausing =
+        (struct pausing *)((char *)observer - offsetof(struct pausing, second));
+    (void)reason;
+    assert_true(pausing->second_n < PAUSES_MAX);
+    pausing->second_began_ms[pausing->second_n++] = pausing->setup.now_ms;
+}
+
+static void answer_in_the_fourth_pause(void *context, int64_t ms)
+{
+    struct pausing *pausing = context;
+    struct setup *setup = &pausing->setup;
+    fake_sleep_ms(context, ms);
+    if (pausing->is_done || pausing->n < 4)
+        return;
+    pausing->is_done = true;
+    struct call call = {.deadline_ms = setup->now_ms + 60000};
+    const struct query query = {.table = pausing->answered, .range = RANGE_ALL, .top = 1};
+    struct answer answer = {0};
+    if (pausing->answered)
+        assert_int_equal(table_store_query(setup->store, &query, &call, &answer), 0);
+    answer_finish(&answer);
+    call = (struct call){.deadline_ms = setup->now_ms + 8000, .observer = &pausing->second};
+    if (pausing->has_second)
+        assert_int_equal(get(setup, &call), -EBUSY);
+}
+
+/* The request fails until its deadline. */
+static void pause_with(struct pausing *pausing, const char *rules)
+{
+    struct setup *setup = &pausing->setup;
+    set_up(setup, rules);
+    memory_store_add_table(setup->memory, "two");
+    assert_int_not_equal(lane_of_table("one"), lane_of_table("two"));
+    setup->clock.sleep_ms = answer_in_the_fourth_pause;
+    pausing->observer.waits = note_pause;
+    pausing->second.waits = note_second_pause;
+    struct call call = {.deadline_ms = 60000, .observer = &pausing->observer};
+    int r = get(setup, &call);
+    assert_int_equal(r, call.failure.http_status == 503 ? -EBUSY : -EIO);
+    assert_true(pausing->is_done);
+    table_store_destroy(setup->store);
+}
+
+/* Each pause is as long as after that many failures. */
+static void assert_pauses(const int64_t *began_ms, const int *failures, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        int64_t pause_ms = began_ms[i + 1] - began_ms[i];
+        assert_true(pause_ms >= backoff_wait_ms(failures[i], 0, 0));
+        assert_true(pause_ms <= backoff_wait_ms(failures[i], 1, 0));
+    }
+}
+
+static void an_answer_makes_the_pauses_of_a_throttled_request_short_again(void **state)
+{
+    (void)state;
+    struct pausing pausing = {.answered = "one"};
+    pause_with(&pausing, "fail=get:1+:503:ServerBusy");
+    assert_pauses(pausing.began_ms, (const int[]){1, 2, 3, 4, 2, 3, 4, 5, 6}, 9);
+}
+
+static void other_pauses_grow(void **state)
+{
+    (void)state;
+    static const int growing[] = {1, 2, 3, 4, 5, 6, 7};
+    struct pausing no_answer = {0}, other_table = {.answered = "two"},
+                   other_failure = {.answered = "one"};
+    pause_with(&no_answer, "fail=get:1+:503:ServerBusy");
+    assert_pauses(no_answer.began_ms, growing, ARRAY_SIZE(growing));
+    pause_with(&other_table, "fail=get:1+:503:ServerBusy");
+    assert_pauses(other_table.began_ms, growing, ARRAY_SIZE(growing));
+    pause_with(&other_failure, "fail=get:1+:500:InternalError");
+    assert_pauses(other_failure.began_ms, growing, ARRAY_SIZE(growing));
+}
+
+/* So the number of refused requests does not grow with the number of those that wait. */
+static void an_answer_is_for_one_throttled_request(void **state)
+{
+    (void)state;
+    struct pausing pausing = {.answered = "one", .has_second = true};
+    pause_with(&pausing, "fail=get:1+:503:ServerBusy");
+    assert_pauses(pausing.second_began_ms, (const int[]){1, 2, 2, 3}, 4);
+    /* The fourth pause took as long as the other request. */
+    assert_pauses(pausing.began_ms, (const int[]){1, 2, 3}, 3);
+    assert_pauses(pausing.began_ms + 4, (const int[]){5, 6}, 2);
+}
+
 /* The lost answer came before the service went down. */
 static void a_change_that_is_refused_in_an_outage_may_have_been_made(void **state)
 {
@@ -280,6 +393,9 @@ int main(void)
         cmocka_unit_test(a_thousand_files_of_a_dead_service_take_one_timeout),
         cmocka_unit_test(a_backoff_ends_when_the_service_goes_down),
         cmocka_unit_test(a_service_that_throttles_is_not_down),
+        cmocka_unit_test(an_answer_makes_the_pauses_of_a_throttled_request_short_again),
+        cmocka_unit_test(other_pauses_grow),
+        cmocka_unit_test(an_answer_is_for_one_throttled_request),
         cmocka_unit_test(a_change_that_is_refused_in_an_outage_may_have_been_made),
         cmocka_unit_test(after_an_outage_a_slow_answer_has_its_time),
         cmocka_unit_test(what_a_failed_attempt_left_is_forgotten),

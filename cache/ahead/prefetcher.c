@@ -63,6 +63,7 @@ struct job { /* one request on its way */
     struct prefetcher *prefetcher;
     struct scan_request request;
     struct request_slot slot;
+    size_t answered_before;        /* prefetcher.answered, when it began */
     bool is_waited_for;            /* by the consumer: it is the first, or the only one */
     bool is_for_consumer;          /* to perform: what is ahead may fill the pool's lane */
     const struct caller *consumer; /* performs it by itself; NULL: a worker does */
@@ -265,6 +266,7 @@ static struct job *next_job(struct prefetcher *prefetcher, const struct caller *
             consumer && !has_room && job->request.is_head && prefetcher->in_flight > 0;
         prefetcher->in_flight++;
         prefetcher->jobs++;
+        job->answered_before = prefetcher->answered;
         job->prefetcher = prefetcher;
         job->task.lane = lane;
         job->slot = (struct request_slot){.window = window, .lane = lane};
@@ -300,6 +302,15 @@ static void forget_failure_locked(struct prefetcher *prefetcher)
     prefetcher->state = CAUTIOUS;
 }
 
+/* The request was throttled until its deadline, and others were answered meanwhile. Then the
+ * consumer does not get the failure, and the request is sent again. The consumer's own deadline
+ * passes when nothing is answered any more. */
+static bool is_overtaken_locked(const struct prefetcher *prefetcher, const struct job *job,
+                                const struct failure *failure)
+{
+    return failure_is_throttled(failure) && prefetcher->answered > job->answered_before;
+}
+
 /* Tells the scan the answer, or where r < 0 the failure. */
 static void tell(struct prefetcher *prefetcher, const struct job *job, int r, struct answer *answer,
                  const struct seen *seen, struct call *call)
@@ -315,7 +326,9 @@ static void tell(struct prefetcher *prefetcher, const struct job *job, int r, st
         (void)call_fail(call, r, "no memory for an answer");
     }
     if (r < 0)
-        note_failure_locked(prefetcher, &call->failure, r, job->is_waited_for);
+        note_failure_locked(prefetcher, &call->failure, r,
+                            job->is_waited_for &&
+                                !is_overtaken_locked(prefetcher, job, &call->failure));
     else if (prefetcher->state == CAUTIOUS)
         prefetcher->state = RUNS;
     prefetcher->in_flight--;

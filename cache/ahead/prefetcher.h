@@ -27,7 +27,9 @@
  * second is not returned: the request is sent again at once. If a request farther ahead fails, for
  * example because its partition is throttled, the consumer does not get the failure: the prefetcher
  * does not run ahead until its next answer, and sends that request again when the consumer needs
- * it.
+ * it. The same happens if the request for the next item is throttled (HTTP 503 or 429) until its
+ * deadline while others are answered: the consumer fails when its patience_ms have passed without
+ * any answer.
  *
  * The consumer's thread sends the request that it needs itself if no worker thread can be created
  * (then nothing is read ahead), or if requests ahead leave no room in the window.

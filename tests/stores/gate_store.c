@@ -26,7 +26,7 @@ struct gate_store {
     const struct clock *clock;
     _Atomic size_t arrived, last;
     const char *_Atomic only;
-    struct bytes from;
+    struct bytes from, below; /* below empty: no limit */
     pthread_mutex_t one;
     pthread_mutex_t lock;   /* leaf */
     struct waiters waiters; /* guarded by lock */
@@ -90,7 +90,8 @@ static int gate_query(struct table_store *store, const struct query *query, stru
                       struct page_builder *builder, struct continuation **ret_next)
 {
     struct gate_store *self = (struct gate_store *)store;
-    bool passes = bytes_compare(query->range.lo, self->from) < 0;
+    bool passes = bytes_compare(query->range.lo, self->from) < 0 ||
+                  (self->below.size > 0 && bytes_compare(query->range.lo, self->below) >= 0);
     int r = passes ? pass(self) : enter(self, query->table, call);
     if (r < 0)
         return r;
@@ -204,6 +205,11 @@ void gate_store_hold_only(struct table_store *store, const char *table)
 void gate_store_hold_from(struct table_store *store, struct bytes position)
 {
     ((struct gate_store *)store)->from = position;
+}
+
+void gate_store_hold_below(struct table_store *store, struct bytes position)
+{
+    ((struct gate_store *)store)->below = position;
 }
 
 /* Does the thread wait at the gate, and has to wait on? */

@@ -18,7 +18,8 @@ void gate_store_hold_only(struct table_store *store, const char *table);
 /* Queries of ranges that begin before the position pass, whatever their number; the view outlives
  * the store. Before the first request. */
 void gate_store_hold_from(struct table_store *store, struct bytes position);
-size_t gate_store_arrived(struct table_store *store); /* requests so far */
+void gate_store_hold_below(struct table_store *store, struct bytes position); /* the opposite */
+size_t gate_store_arrived(struct table_store *store);                         /* requests so far */
 /* The same when no more come by themselves, and none is in the inner store: it may be looked at. */
 size_t gate_store_settle(struct table_store *store);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Prefetchers of a table that the service does not answer, beside one of another table. */
+/* Requests that the service does not answer, or throttles, beside others that it answers. */
 #include "tests/unit/cache/ahead/prefetching.h"
 
 #define SICK 5 /* prefetchers */
@@ -123,6 +123,72 @@ static void throttled_is_told_where_nothing_was_sent(void **state)
     prefetching_tear_down(&setup);
 }
 
+static int throttle(struct memory_store *self, size_t number, struct call *call)
+{
+    (void)self;
+    (void)number;
+    int r = call_fail(call, -EBUSY, "the server is busy");
+    call->failure.http_status = 503;
+    call->failure.is_retryable = true;
+    return r;
+}
+
+/* The consumer has taken two pages. The request for the third is held, until all pages ahead have
+ * come; then it is throttled. */
+static void overtake(struct prefetching *setup, struct prefetcher *prefetcher, struct taken *taken)
+{
+    struct table_store *gate = setup->fetching.store;
+    gate_store_let(gate, 2);
+    gate_store_hold_below(gate, B("p\0"
+                                  "02500"));
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(take_rows(setup, prefetcher, taken), 1);
+    while (prefetching_in_flight(setup) > 1 || gate_store_arrived(gate) < 4)
+        (void)usleep(500);
+    size_t arrived = gate_store_arrived(gate);
+    setup->fetching.memory->fault = throttle;
+    gate_store_let(gate, GATE_OPEN);
+    assert_int_equal(prefetching_asked(setup), arrived); /* nothing is sent before it is needed */
+}
+
+static void what_is_throttled_while_others_are_answered_is_sent_again(void **state)
+{
+    (void)state;
+    struct prefetching setup;
+    struct taken taken;
+    taken_init(&taken);
+    prefetching_set_up(&setup, 4, (struct fetching_options){0});
+    fetching_add_rows(&setup.fetching, "p", 20000);
+    struct prefetcher *prefetcher = open_rows(&setup);
+    overtake(&setup, prefetcher, &taken);
+    setup.fetching.memory->fault = NULL;
+    while (take_rows(&setup, prefetcher, &taken) == 1)
+        continue;
+    assert_int_equal(taken.rows, 20000); /* no call has failed */
+    prefetcher_leave(prefetcher);
+    buffer_finish(&taken.last);
+    prefetching_tear_down(&setup);
+}
+
+static void what_is_throttled_while_nothing_is_answered_fails(void **state)
+{
+    (void)state;
+    struct prefetching setup;
+    struct taken taken;
+    taken_init(&taken);
+    prefetching_set_up(&setup, 4, (struct fetching_options){0});
+    fetching_add_rows(&setup.fetching, "p", 20000);
+    struct prefetcher *prefetcher = open_rows(&setup);
+    overtake(&setup, prefetcher, &taken);
+    size_t asked = prefetching_asked(&setup);
+    assert_int_equal(take_rows(&setup, prefetcher, &taken), -EBUSY);
+    assert_int_equal(setup.caller.call.failure.http_status, 503);
+    assert_int_equal(prefetching_asked(&setup), asked + 1);
+    prefetcher_leave(prefetcher);
+    buffer_finish(&taken.last);
+    prefetching_tear_down(&setup);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -130,6 +196,8 @@ int main(void)
         cmocka_unit_test(they_leave_the_window_too),
         cmocka_unit_test(throttled_is_told_behind_a_slot_too),
         cmocka_unit_test(throttled_is_told_where_nothing_was_sent),
+        cmocka_unit_test(what_is_throttled_while_others_are_answered_is_sent_again),
+        cmocka_unit_test(what_is_throttled_while_nothing_is_answered_fails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

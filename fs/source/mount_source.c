@@ -314,22 +314,34 @@ int mount_source_complain(const struct mount_source *source, const struct failur
                : source_fail_service(&source->service.settings, source->table, failure);
 }
 
-/* A name that has no address is mistyped more often than the network is not there yet. */
-struct naming {
+/* The first request. */
+struct checking {
     struct call_observer observer; /* first */
     struct call *call;
-    struct failure failure; /* error 0: the name has an address */
+    bool (*is_cancelled)(void *context); /* may be NULL */
+    void *context;
+    bool ends_when_busy, is_busy;
+    struct failure unnamed; /* error 0: the host's name has an address */
 };
 
-static void waits_for_name(struct call_observer *observer, const struct failure *reason)
+/* A name that has no address is mistyped more often than the network is not there yet. */
+static void checking_waits(struct call_observer *observer, const struct failure *reason)
 {
-    struct naming *naming = (struct naming *)observer;
+    struct checking *checking = (struct checking *)observer;
+    checking->is_busy = checking->ends_when_busy && failure_is_throttled(reason);
     if (!reason->is_unresolved)
         return;
-    if (naming->failure.error == 0)
-        naming->call->deadline_ms =
-            MIN(naming->call->deadline_ms, clock_now_ms(&clock_system) + NAME_MS);
-    naming->failure = *reason;
+    if (checking->unnamed.error == 0)
+        checking->call->deadline_ms =
+            MIN(checking->call->deadline_ms, clock_now_ms(&clock_system) + NAME_MS);
+    checking->unnamed = *reason;
+}
+
+static bool checking_is_over(void *context)
+{
+    const struct checking *checking = context;
+    return checking->is_busy ||
+           (checking->is_cancelled && checking->is_cancelled(checking->context));
 }
 
 static int ask(struct mount_source *source, struct call *call)
@@ -351,26 +363,29 @@ static int ask(struct mount_source *source, struct call *call)
     return r;
 }
 
-int mount_source_query(struct mount_source *source, bool (*is_cancelled)(void *context),
-                       void *context)
+int mount_source_query(struct mount_source *source, bool ends_when_busy,
+                       bool (*is_cancelled)(void *context), void *context)
 {
     const char *auth = source->service.settings.auth;
     bool is_cli = auth && strcmp(auth, "azcli") == 0;
     int64_t wait_ms = MIN(source->timeout_ms, is_cli ? CLI_MS : QUESTION_MS);
-    struct naming naming = {.observer.waits = waits_for_name};
+    struct checking checking = {.observer.waits = checking_waits,
+                                .is_cancelled = is_cancelled,
+                                .context = context,
+                                .ends_when_busy = ends_when_busy};
     struct call call = {.deadline_ms = clock_now_ms(&clock_system) + wait_ms,
-                        .is_cancelled = is_cancelled,
-                        .context = context,
-                        .observer = &naming.observer,
+                        .is_cancelled = checking_is_over,
+                        .context = &checking,
+                        .observer = &checking.observer,
                         .command = "mount"};
-    naming.call = &call;
+    checking.call = &call;
     int r = ask(source, &call);
     source->service_utc_100ns = call.service_utc_100ns;
     source->asked_utc_100ns = clock_utc_100ns(&clock_system);
-    if (r >= 0)
+    if (r >= 0 || checking.is_busy || (ends_when_busy && failure_is_throttled(&call.failure)))
         return 0;
-    bool is_late = call.failure.error == -ETIMEDOUT && naming.failure.error < 0;
-    return mount_source_complain(source, is_late ? &naming.failure : &call.failure);
+    bool is_late = call.failure.error == -ETIMEDOUT && checking.unnamed.error < 0;
+    return mount_source_complain(source, is_late ? &checking.unnamed : &call.failure);
 }
 
 uint64_t mount_source_requests(const struct mount_source *source)

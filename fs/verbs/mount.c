@@ -390,7 +390,7 @@ static int mount_and_serve(struct mount_command *command, store_decorator *decor
     if (code == 0 && session_create(&command->fs, &command->args) < 0)
         code = verb_point_to_help(&verb_mount);
     if (code == 0)
-        code = mount_source_query(command->source, NULL, NULL);
+        code = mount_source_query(command->source, false, NULL, NULL);
     if (code != 0)
         return code;
     sas_end_warn(command->source);

@@ -159,6 +159,18 @@ def test_faults_lose_nothing(account, faults):
     assert whole.count("\n") > 100
 
 
+def requests_of(run):
+    return re.search(r"([0-9,]+) requests", run.stderr)[1]
+
+
+def test_a_busy_service_is_not_asked_twice_for_the_table(account):
+    words = ("export", source(account, "dates"))
+    whole, busy = (tablefuse(account, *words, faults=f"{rule}only=dates") for rule in ("", "fail=query:1:503:ServerBusy,"))
+    assert busy.stdout == whole.stdout and requests_of(busy) == requests_of(whole)
+    code, said = refused(account, "export", source(account, "nothere"), faults="fail=query:1:503:ServerBusy")
+    assert code == NOT_FOUND and "nothere" in said and "503" not in said
+
+
 def test_requests(account):
     says = tablefuse(account, "export", source(account, "dates"), faults="latency=20").stderr
     assert re.fullmatch(r"tablefuse: 5,000 entities, [\d.]+ MB, \d+ requests, [\d.]+ s\n", says)

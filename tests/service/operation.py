@@ -84,7 +84,9 @@ def _of_path(path, request):
 
 def operation_of(request):
     """The first segment of the path is the account, as emulators have it, also that of a URL in a batch."""
-    path = urllib.parse.urlsplit(request.target).path if "://" in request.target else request.target.partition("?")[0]
+    path = request.target.partition("?")[0]
+    if "://" in path:
+        path = path.partition("://")[2].partition("/")[2]
     return _of_path(urllib.parse.unquote(path.lstrip("/").partition("/")[2]), request)
 
 
@@ -94,11 +96,9 @@ def boundary_of(headers):
 
 
 def split_head(text):
-    """(a head with its empty line, the rest)"""
-    end = re.search(rb"\r?\n\r?\n", text)
-    if end is None:
-        return text, b""
-    return text[: end.start()] + b"\r\n\r\n", text[end.end() :]
+    """(a head, what follows its empty line)"""
+    head, _, rest = text.partition(b"\r\n\r\n")
+    return head, rest
 
 
 def _parts(text, headers):

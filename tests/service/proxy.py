@@ -326,9 +326,9 @@ def help_text():
 
 
 def parsed_arguments():
-    parser = argparse.ArgumentParser(
-        prog="proxy.py", description=__doc__, epilog=help_text(), formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(prog="proxy.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    if {"-h", "--help"} & set(sys.argv):  # else it would take a quarter of the start
+        parser.epilog = help_text()
     parser.add_argument("service", metavar="HOST:PORT", help="of the Azurite behind the proxy")
     parser.add_argument("--port", type=int, default=0, help="to listen on; 0: any, the first line on stdout tells it")
     parser.add_argument("--set", metavar="KEY=VALUE", action="append", default=[], help="a setting to start with")

@@ -3,6 +3,7 @@
 import base64
 import binascii
 import datetime
+import functools
 import re
 from typing import Callable, NamedTuple
 
@@ -66,16 +67,19 @@ def _bad(rule, code, message, status=400, index=None):
 
 # values of properties
 
+_INT = re.compile(r"[+-]?\d+")
+_DOUBLE = re.compile(r"NaN|-?Infinity|[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+
 
 def _is_int(value, bits):
-    if isinstance(value, str) and re.fullmatch(r"[+-]?\d+", value):
+    if isinstance(value, str) and _INT.fullmatch(value):
         value = int(value)
     return isinstance(value, int) and not isinstance(value, bool) and -(1 << bits - 1) <= value < 1 << bits - 1
 
 
 def _is_double(value):
     if isinstance(value, str):
-        return value in ("NaN", "Infinity", "-Infinity") or bool(re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", value))
+        return bool(_DOUBLE.fullmatch(value))
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
@@ -110,7 +114,7 @@ FITS = {
 }
 _PLAIN = {str: "Edm.String", bool: "Edm.Boolean", int: "Edm.Int32", float: "Edm.Double"}
 _SIZES = {"Edm.Boolean": 1, "Edm.Int32": 4, "Edm.Int64": 8, "Edm.Double": 8, "Edm.DateTime": 8, "Edm.Guid": 16}
-_ASCII_NAME = re.compile(r"(?:[A-Za-z_]|[^\x00-\x7f])(?:[A-Za-z0-9_]|[^\x00-\x7f])*")
+_NAME = re.compile(r"(?:[A-Za-z_]|[^\x00-\x7f])(?:[A-Za-z0-9_]|[^\x00-\x7f])*")
 
 
 def _units(text):
@@ -124,20 +128,32 @@ def _value_size(kind, value):
     return _SIZES.get(kind) or 4 + 2 * _units(value)
 
 
-def _check_property(name, kind, value):
-    if not _ASCII_NAME.fullmatch(name):
-        return _bad("property_name", "PropertyNameInvalid", f"The property name '{name}' is invalid.")
-    if _units(name) > 255:
-        return _bad("property_name", "PropertyNameTooLong", "The property name exceeds the maximum allowed length (255).")
-    if kind not in FITS or not FITS[kind](value):
-        return _bad("value_type", "InvalidInput", f"The value of '{name}' does not fit {kind}.")
-    return None
+class Name(NamedTuple):
+    """A member of an entity. `size`: of the property with this name, without its value; None: it is no property."""
+
+    size: int
+    annotation: str
+    broken: Broken = None
+
+
+@functools.lru_cache(1024)
+def _name_of(name):
+    if name in NOT_PROPERTIES or "@" in name or name.startswith("odata."):
+        return Name(None, None)
+    broken = None
+    if not _NAME.fullmatch(name):
+        broken = _bad("property_name", "PropertyNameInvalid", f"The property name '{name}' is invalid.")
+    elif _units(name) > 255:
+        broken = _bad("property_name", "PropertyNameTooLong", "The property name exceeds the maximum allowed length (255).")
+    return Name(8 + 2 * _units(name), name + TYPE, broken)
 
 
 def _check_keys(operation, members):
-    if any(name in members and not isinstance(members[name], str) for name in KEYS):
+    partition, row = operation.keys or ("", "")
+    partition, row = members.get("PartitionKey", partition), members.get("RowKey", row)
+    if not isinstance(partition, str) or not isinstance(row, str):
         return _bad("key_type", "PrimaryKeyPropertyIsInvalidType", "PartitionKey and RowKey are strings.")
-    if operation.keys and any(members.get(name, key) != key for name, key in zip(KEYS, operation.keys)):
+    if operation.keys and operation.keys != (partition, row):
         return _bad("body_keys", "InvalidInput", "The keys of the body are not those of the URL.")
     return None
 
@@ -154,13 +170,14 @@ def check_entity(operation):
     size = 4 + 2 * sum(_units(key) for key in operation.keys or ())
     count = 0
     for name, value in members.items():
-        if name in NOT_PROPERTIES or "@" in name or name.startswith("odata.") or value is None:
+        known = _name_of(name)
+        if known.size is None or value is None:
             continue
         count += 1
-        kind = members.get(name + TYPE) or _PLAIN.get(type(value))
-        if broken := _check_property(name, kind, value):
-            return broken
-        size += 8 + 2 * _units(name) + _value_size(kind, value)
+        kind = members.get(known.annotation) or _PLAIN.get(type(value))
+        if known.broken or kind not in FITS or not FITS[kind](value):
+            return known.broken or _bad("value_type", "InvalidInput", f"The value of '{name}' does not fit {kind}.")
+        size += known.size + _value_size(kind, value)
     if count > PROPERTIES_MAX:
         return _bad("properties", "TooManyProperties", f"The entity contains more properties than allowed: {count}.")
     if size > MIB:

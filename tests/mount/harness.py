@@ -497,6 +497,12 @@ class Counting:
         return getattr(self._counts, name)
 
 
+def detach(point):
+    """Takes the mount out of the tree, even while it is used, or its process has died."""
+    tool = ["umount", "-l"] if os.geteuid() == 0 else ["fusermount3", "-uz"]
+    subprocess.run([*tool, point], check=True, timeout=EXIT_SEC)
+
+
 class Mount:
     """A mounted program. unmount() checks that its daemon has ended and that no sanitizer reported anything."""
 
@@ -523,7 +529,8 @@ class Mount:
         check=True,
         says="",
     ):
-        """Runs `mount` in the background, as a user does, and answers the finished command."""
+        """Runs `mount` in the background, as a user does, and answers the finished command. `says`: what it must print;
+        None: anything."""
         Mount._live.add(self)
         flags = ["-o", ",".join(options)] if options else []
         faulty = {"TABLEFUSE_FAULTS": faults} if faults is not None else {}
@@ -539,7 +546,7 @@ class Mount:
             env=environment(**{**self.variables(), **(env or {}), **faulty}),
         )
         if done.returncode == 0:
-            assert done.stdout + done.stderr == says
+            assert says in (None, done.stdout + done.stderr)
             self.adopt()
         return done
 
@@ -645,8 +652,7 @@ class Mount:
 
     def _detach(self):
         while self.is_mounted():
-            tool = ["umount", "-l"] if os.geteuid() == 0 else ["fusermount3", "-uz"]
-            subprocess.run([*tool, self.point], check=True, timeout=EXIT_SEC)
+            detach(self.point)
 
     def _kill(self):
         if self._daemon is not None and not self.has_ended(0):

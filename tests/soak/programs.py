@@ -1,5 +1,6 @@
 """The programs of the soak: each works on a table of its own, which nothing else changes, in a thread of its own. What it
 does follows from the seed alone, as long as the program before it ended in the same way."""
+import contextlib
 import json
 import os
 import pathlib
@@ -23,6 +24,10 @@ AWAY = re.compile(
 )
 
 
+class Killed(Exception):
+    """The soak has killed the program."""
+
+
 class Program(threading.Thread):
     """One of the programs. `soak` has mounts, the model, and takes what is wrong."""
 
@@ -36,11 +41,13 @@ class Program(threading.Thread):
         self.made = self.ended = self.in_doubt = 0
         self.process = None
         self._values = 0
+        self._lock, self._is_killed = threading.Lock(), False
 
     def run(self):
-        while not self.soak.is_over():
-            if self.mount.wait():
-                self.step()
+        with contextlib.suppress(Killed):
+            while not self.soak.is_over():
+                if self.mount.wait():
+                    self.step()
 
     def new_value(self):
         self._values += 1
@@ -53,24 +60,30 @@ class Program(threading.Thread):
         return self.mount.point / key[0] / key[1] / f"{key[2]}.json"
 
     def call(self, *command):
-        """(exit code, what it said)"""
-        self.process = subprocess.Popen(
-            [str(word) for word in command],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            env=self.soak.environment,
-            start_new_session=True,
-            text=True,
-            errors="replace",
-        )
+        """(exit code, what it printed)"""
+        with self._lock:
+            if self._is_killed:
+                raise Killed
+            self.process = subprocess.Popen(
+                [str(word) for word in command],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                env=self.soak.environment,
+                start_new_session=True,
+                text=True,
+                errors="replace",
+            )
         said = self.process.communicate()[0]
         self.ended += 1
         return self.process.returncode, said
 
     def kill(self):
-        if self.process is not None and self.process.poll() is None:
-            os.killpg(self.process.pid, signal.SIGKILL)
+        """For ever."""
+        with self._lock:
+            self._is_killed = True
+            if self.process is not None and self.process.poll() is None:
+                os.killpg(self.process.pid, signal.SIGKILL)
 
     def change(self, changes, *command, steps=(), is_queued=None):
         """Runs a program that makes these changes. True: it was told that all of them are made."""
@@ -88,6 +101,7 @@ class Program(threading.Thread):
         if code == 0:
             return
         self.in_doubt += 1
+        self.soak.check_process(self.mount, deaths)
         has_died = not self.mount.is_there() or deaths != self.soak.model.deaths(self.mount)
         if not (self.soak.is_over() or has_died or AWAY.search(said) or (also and also.search(said))):
             self.soak.wrong(f"{self.name}: {what} ended with {code}: {said[-400:]}{self.mount.last_errors()}")

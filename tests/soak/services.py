@@ -22,10 +22,9 @@ class FileService:
     def __init__(self, directory, seed):
         del seed  # the rules count
         self.account = LocalAccount(pathlib.Path(directory) / "account.tf")
-        self.source = self.account.source
+        self.source = self.mount_source = self.account.source
         self._outage = pathlib.Path(directory) / "outage"
         self.variables = {"TABLEFUSE_FAULTS": f"{RULES},down={self._outage}"}
-        self.arguments = [self.source]
         run(TABLEFUSE, "import", "--quiet", "--create", f"{self.source}/soak", env=environment())
 
     def be_away(self, seconds):
@@ -55,7 +54,7 @@ class ProxyService:
         except BaseException:
             self.account.stop()
             raise
-        self.source, self.arguments = self.account.endpoint, []
+        self.source, self.mount_source = self.account.endpoint, None  # the credentials name it
         self.variables = self.account.credentials
 
     def be_away(self, seconds):

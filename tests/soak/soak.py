@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""A long bad day: programs that people use work on two mounts of one account, one with write-back, while the service
-fails, is away, and a mount's process is killed. At the end the service, both mounts and what each program was told must
-agree. Exit code 0: they do. The same seed runs the same operations again."""
+"""A long bad day: programs that people use work on two mounts of one account, one with write-back. Meanwhile requests fail,
+the service is away, and a mount's process is killed now and then. At the end the service, both mounts, and a model of what
+the programs have done must agree. Exit code 0: they do. The same seed runs the same operations again."""
 import argparse
 import collections
 import contextlib
@@ -10,28 +10,42 @@ import pathlib
 import random
 import re
 import shutil
+import signal
+import subprocess
 import sys
 import tempfile
 import threading
 import time
+import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "mount"))
 
 import programs
-from harness import FAULTY, MOUNT_SEC, TABLEFUSE, Mount, environment, run
+from harness import FAULTY, TABLEFUSE, Mount, detach, environment, run
 from model import Model
 from other_client import other_client
 from services import SERVICES
 from values import Broken, value_of, values_of
 
-# what a mount says after its predecessor was killed
+# what a mount prints after its predecessor was killed
 KEPT = r"tablefuse: \d+ new files? of this account in \S+: kept there because .*\n"
 TIMEOUT_SEC = 20  # of an operation of the mount: longer than an outage
-PROGRAMS_SEC = 180  # for the last step of each program
-END_SEC = 600  # for all that follows: guards against hanging alone
-SETTLED_SEC = 45  # for threads and kernel nodes to go
+HANG_SEC = 45  # more than twice TIMEOUT_SEC; on a busy machine, too, every process runs now and then
+END_SEC = 600  # after the programs' time
+SETTLED_SEC = 45  # for the threads and kernel nodes of both mounts to go
 MEMORY = (64 + 64 + 64) << 20  # of a process: its cache, its queue, and what it is itself
+SWITCHES = re.compile(r"ctxt_switches:\s*(\d+)")  # of a thread that runs now and then: in /proc/PID/status
 IDLE_THREADS = 40  # more than at the start: what waits for the next request
+END = f"""
+After their time the programs finish their last step, and everything is compared. This takes seconds, on a busy machine
+minutes. What has not moved for {HANG_SEC} s counts as hanging: then, and {END_SEC} s after the time in any case, the soak names
+it, kills all that it has started, and names what is left."""
+
+
+def mount_points(directory):
+    """Below the directory, the last mount first."""
+    lines = pathlib.Path("/proc/self/mounts").read_text().splitlines()
+    return [point for point in (line.split(" ")[1] for line in reversed(lines)) if point.startswith(f"{directory}/")]
 
 
 def is_sanitized(pid):
@@ -62,11 +76,11 @@ class SoakMount:
         return len(os.listdir(f"/proc/{self.mount.pid}/task"))
 
     def start(self):
-        words = ["mount", "-o", ",".join(self._options), *self._soak.service.arguments, self.point]
-        variables = self._soak.environment | self.mount.variables()
-        done = run(self._soak.daemon, *words, env=variables, timeout=MOUNT_SEC)
+        service = self._soak.service
+        done = self.mount.start(
+            service.mount_source, *self._options, program=self._soak.daemon, env=service.variables, says=None
+        )
         assert not re.sub(KEPT, "", done.stdout + done.stderr), done
-        self.mount.adopt()
         self._is_there.set()
 
     def wait(self):
@@ -79,14 +93,17 @@ class SoakMount:
     def is_there(self):
         return self._is_there.is_set()
 
+    def has_crashed(self, deaths):
+        """Has its process ended, and was not killed? `deaths`: before what has noticed it."""
+        return self.mount.has_ended(0) and self.is_there() and deaths == self._soak.model.deaths(self)
+
     def kill(self):
         self._is_there.clear()
         self.mount.send(9)
         assert self.mount.has_ended()
         self._soak.model.killed(self)
         self._soak.doubt_refused(self)
-        tool = ["umount", "-l"] if os.geteuid() == 0 else ["fusermount3", "-uz"]
-        run(*tool, self.point)
+        detach(self.point)
         self.start()
 
     def last_errors(self):
@@ -111,7 +128,7 @@ class Soak:
         self.events = collections.Counter()
         self._is_over = threading.Event()
         self._first_wrong = threading.Event()  # ends the run of a mutant
-        self.mutant = mutant
+        self.mutant, self.has_crashed = mutant, False
         self._lock = threading.Lock()
         self.chance = random.Random(f"{seed} events")
 
@@ -124,6 +141,11 @@ class Soak:
             if self.mutant:
                 self._first_wrong.set()
         print(f"WRONG  {what}", flush=True)
+
+    def check_process(self, mount, deaths):
+        if mount.has_crashed(deaths) and not self.has_crashed:
+            self.has_crashed = True
+            self.wrong(f"the process of {mount.name} has ended by itself")
 
     def note_refused(self, mount, name, is_surely, deaths):
         """A text was closed that is no entity. `deaths` of the mount before the program began."""
@@ -155,6 +177,7 @@ class Soak:
                 return
             if self.chance.random() < 0.5 and away_sec > 0:
                 pause = min(away_sec, self.chance.uniform(0.01, 0.04) * self.seconds, TIMEOUT_SEC / 2)
+                pause = min(pause, max(0, end - time.monotonic()))
                 away_sec -= pause
                 self.events["outages"] += 1
                 self.service.be_away(pause)
@@ -168,19 +191,19 @@ class Soak:
     # The end.
 
     def end_programs(self):
+        """They finish their last step: a program that is killed may leave anything. `watch` ends what hangs."""
         self._is_over.set()
-        until = time.monotonic() + PROGRAMS_SEC
         for program in self.programs:
-            program.join(max(0.1, until - time.monotonic()))
-            if program.is_alive():
-                self.wrong(f"{program.name} hangs in {program.process.args[:6] if program.process else 'its start'}")
-                program.kill()
+            program.join()
 
     def verify(self):
         self.service.calm()
         for mount in self.mounts:
+            self.check_process(mount, self.model.deaths(mount))
             run("sync", mount.point, check=False)
-            self.verify_counters(mount)
+        until = time.monotonic() + SETTLED_SEC
+        for mount in self.mounts:
+            self.verify_counters(mount, until)
         stored = self.read_service()
         for key in self.model.keys():
             may_be = self.model.may_be(key)
@@ -231,7 +254,7 @@ class Soak:
                 if not any(f'"{name}' in text for name in known):
                     self.wrong(f"lost+found of {mount.name} has a text that was not refused: {text[:100]}")
 
-    def verify_counters(self, mount):
+    def verify_counters(self, mount, until):
         wanted = {
             f"tablefuse_{name}": 0
             for name in ("changing", "changes_waiting", "queued", "queued_bytes", "open_text_bytes", "waiting")
@@ -241,7 +264,6 @@ class Soak:
         }
         if not is_sanitized(mount.mount.pid):
             wanted["process_resident_memory_bytes"] = MEMORY
-        until = time.monotonic() + SETTLED_SEC
         while True:
             mount.mount.make_kernel_forget()
             now = mount.mount.stats()
@@ -269,23 +291,51 @@ class Soak:
             mount.mount.finish()
 
     def leave_nothing(self):
+        """Kills all that was started, and prints what is left nevertheless."""
         self._is_over.set()
         for program in self.programs:
             program.kill()
         Mount.kill_all()
-        tool = ["umount", "-l"] if os.geteuid() == 0 else ["fusermount3", "-uz"]
-        for line in reversed(pathlib.Path("/proc/self/mounts").read_text().splitlines()):
-            point = line.split(" ")[1]
-            if point.startswith(f"{self.directory}/"):
-                run(*tool, point, check=False)
+        for point in mount_points(self.directory):
+            with contextlib.suppress(subprocess.SubprocessError):
+                detach(point)
         self.service.stop()
+        time.sleep(0.1)  # killed processes are there for a moment
+        for left in (*mount_points(self.directory), *(f"{pid} {name}" for pid, name, _ in self.processes())):
+            print(f"LEFT  {left}", flush=True)
+
+    def processes(self):
+        """(pid, name, what changes while it runs) of all processes of the programs."""
+        sessions = {program.process.pid for program in self.programs if program.process}
+        found = []
+        for directory in pathlib.Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):  # it has ended
+                stat, status = (directory / "stat").read_text(), (directory / "status").read_text()
+                head, _, rest = stat.rpartition(")")
+                state, _, _, session = rest.split()[:4]
+                if int(session) in sessions and state not in "ZX":
+                    found.append((directory.name, head.partition("(")[2], (stat, SWITCHES.findall(status))))
+        return found
 
     def watch(self):
-        """Ends all that hangs."""
-        time.sleep(self.seconds + END_SEC)
-        self.wrong("hangs: everything is killed")
+        """Ends all if neither a program nor the comparison behind them moves."""
+        time.sleep(self.seconds)
+        end, moved, before = time.monotonic() + END_SEC, time.monotonic(), None
+        while time.monotonic() < min(end, moved + HANG_SEC):
+            time.sleep(1)
+            main = pathlib.Path(f"/proc/self/task/{os.getpid()}/status").read_text()
+            now = self.processes(), SWITCHES.findall(main)
+            if now != before:
+                before, moved = now, time.monotonic()
+        for program in self.programs:
+            if program.is_alive():
+                doing = program.process and program.process.args[:6]
+                self.wrong(f"{program.name} on {program.mount.name} hangs in {doing}")
+        frames = traceback.extract_stack(sys._current_frames()[threading.main_thread().ident])
+        self.wrong("hangs: " + " > ".join(f"{frame.name}:{frame.lineno}" for frame in frames if frame.filename == __file__))
         self.report()
         self.leave_nothing()
+        print(f"LEFT  {self.directory}", flush=True)
         os._exit(1)
 
     def report(self):
@@ -326,7 +376,7 @@ class Soak:
 
 
 def main():
-    words = argparse.ArgumentParser(description=__doc__)
+    words = argparse.ArgumentParser(description=__doc__, epilog=END)
     words.add_argument("--seconds", type=int, default=60, help="how long the programs work (60)")
     words.add_argument("--seed", type=int, default=None, help="a random one, which is printed")
     words.add_argument("--service", choices=SERVICES, default="local", help="an account in a file, or Azurite behind the proxy")
@@ -334,15 +384,18 @@ def main():
     words.add_argument("--keep", action="store_true", help="keep the directory with logs and lost+found")
     options = words.parse_args()
     seed = options.seed if options.seed is not None else random.randrange(1 << 30)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM"))  # and leave nothing
     directory = tempfile.mkdtemp(prefix="tablefuse-soak-")
     soak = Soak(options.seconds, seed, SERVICES[options.service](directory, seed), directory, options.mutant)
     try:
         soak.run()
     finally:
         soak.leave_nothing()
-        if not options.keep:
+        if not options.keep and not mount_points(directory):
             shutil.rmtree(directory, ignore_errors=True)
-    return int(bool(soak.problems) != bool(options.mutant))
+    if options.mutant:  # a program that crashes shows nothing of what the soak notices
+        return int(soak.has_crashed or not soak.problems)
+    return int(bool(soak.problems))
 
 
 if __name__ == "__main__":

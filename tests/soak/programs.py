@@ -172,7 +172,7 @@ class Bash(Program):
         name = self.new_value()[0]
         deaths = self.soak.model.deaths(self.mount)
         code, _ = self.call("bash", "-c", 'printf "%s" "$2" > "$1"', "bash", self.path(key), f'{{"Name": "{name}"')
-        self.soak.note_refused(self.mount, name, code == 0, deaths)
+        self.soak.note_refused(self.mount, key, name, code == 0, deaths)
 
 
 class Editor(Program):

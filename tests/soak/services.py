@@ -45,7 +45,8 @@ class FileService:
 class ProxyService:
     """Azurite behind the strict proxy."""
 
-    program, idle_descriptors = TABLEFUSE, 32  # connections
+    # it keeps each connection for the next request: at most 80 (client/http/http.h), of three descriptors each
+    program, idle_descriptors = TABLEFUSE, 3 * 80
 
     def __init__(self, directory, seed):
         self.account = Azurite(directory)

@@ -8,6 +8,10 @@
 #include "fs/base/say.h"
 #include "fs/text/control_dir.h"
 
+#include <stdatomic.h>
+
+#define SKEW_LINES 20 /* more only with room: servers of one service may have different clocks */
+
 /* Finds the file of trusted certificates, which only https needs: the option's, or else that of
  * SSL_CERT_FILE. An exit code. */
 static int find_certificates(struct service_source *source, const char *option)
@@ -63,9 +67,10 @@ static int read_again(void *context, struct credential **ret)
 /* Of clock_skew.h. */
 static void log_skew(void *context, int64_t skew_100ns)
 {
-    const struct service_source *source = context;
+    struct service_source *source = context;
     int64_t seconds = skew_100ns / TICKS_PER_SEC;
-    if (!log_has_room(source->log, clock_now_ms(&clock_system)))
+    if (atomic_fetch_add(&source->skew_lines, 1) >= SKEW_LINES &&
+        !log_has_room(source->log, clock_now_ms(&clock_system)))
         return;
     if (seconds == 0)
         log_message(source->log, "this machine's clock is right again");

@@ -2,6 +2,7 @@
 import pytest
 
 from harness import COMMAND_SEC, TABLEFUSE, run, wait_until
+from writing import outcome
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -44,3 +45,19 @@ def test_requests_are_signed_with_the_services_time(service, mounts, begin, ahea
         f" s {side} the service's: requests are signed with the service's time -- set the clock"
     )
     assert right == "this machine's clock is right again"
+
+
+def test_the_log_has_the_clock_beside_many_failures(service, mounts, begin):
+    """Of these it has only some in each 10 s."""
+    mount = mounts.prepare()
+    daemon = begin(TABLEFUSE, "mount", "-f", "-o", "ttl=0", mount.point, **service.credentials)
+    wait_until(mount.is_mounted, what="the mount")
+    mount.adopt()
+    refusals = [outcome((mount / f"orders/p/bad{i}.json").write_text, "hello") for i in range(30)]
+    assert refusals == ["EINVAL"] * 30
+    service.proxy.control(clock=1200)
+    assert run("ls", mount / "orders/p").stdout == "r.json\n"
+    mount.unmount()
+    _, log = daemon.communicate(timeout=COMMAND_SEC)
+    assert log.count("EINVAL") >= 20
+    assert log.count("this machine's clock is 1") == 1

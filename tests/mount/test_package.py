@@ -3,6 +3,7 @@
     $ contrib/package
     $ sudo apt install ./build/tablefuse_0.1.0_amd64.deb
 """
+import json
 import os
 import re
 import shutil
@@ -110,13 +111,11 @@ def test_its_program_mounts(root, mounts, tmp_path):
     assert not mount.is_mounted()
 
 
-def test_meson_installs_the_same_files(tree, root, tmp_path):
-    options = ("--prefix=/usr", "--libdir=lib", "-Dtests=false")
-    run("meson", "setup", tmp_path / "build", *options, cwd=tree, timeout=BUILD_SEC)
-    run("ninja", "-C", tmp_path / "build", timeout=BUILD_SEC)
-    run("meson", "install", "-C", tmp_path / "build", "--destdir", tmp_path / "root", timeout=BUILD_SEC)
-    installed = {str(path.relative_to(tmp_path / "root")) for path in (tmp_path / "root").rglob("*") if path.is_file()}
-    assert {name.replace("tablefuse.1", "tablefuse.1.gz") for name in installed} == {
+def test_meson_installs_the_same_files(tree, tmp_path):
+    """Without the build: what is installed is known before."""
+    run("meson", "setup", tmp_path / "build", "--prefix=/usr", "-Dtests=false", cwd=tree, timeout=BUILD_SEC)
+    installed = json.loads(run("meson", "introspect", "--installed", tmp_path / "build").stdout).values()
+    assert {path.removeprefix("/").replace("tablefuse.1", "tablefuse.1.gz") for path in installed} == {
         name for name in EXPECTED if not name.startswith("usr/share/doc/")
     }
 

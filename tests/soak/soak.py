@@ -107,10 +107,11 @@ class SoakMount:
         detach(self.point)
         self.start()
 
-    def last_errors(self):
+    def errors(self, table):
+        """The lines of .tablefuse/errors for this table, as far as it still has them."""
         with contextlib.suppress(OSError):
-            return "\n  " + "\n  ".join(self.mount.control("errors").splitlines()[-4:])
-        return ""
+            return [line for line in self.mount.control("errors").splitlines() if f" /{table}/" in line]
+        return []
 
     def lost_texts(self):
         """{name of its file: text}"""
@@ -255,7 +256,7 @@ class Soak:
                 is_full = texts["-".join(key) + ".json"] >= LOST_MAX
                 if of is mount and (found > 1 or (is_surely and not found and not is_full)):
                     self.wrong(f"{name} was refused by {mount.name} and is {found} times in lost+found")
-            known = {"contest", "client"} | set(self.refused) | {value[0] for value in self.model.in_doubt if value}
+            known = {"contest", "client", "same-contest"} | set(self.refused) | {value[0] for value in self.model.in_doubt if value}
             for text in lost:
                 if not any(f'"{name}' in text for name in known):
                     self.wrong(f"lost+found of {mount.name} has a text that was not refused: {text[:100]}")

@@ -5,6 +5,9 @@ import random
 import zlib
 
 
+SAME, SAME_BYTES = "same-", 700
+
+
 class Broken(Exception):
     """A text that is no entity of the soak: cut, mixed with another one, or with foreign properties."""
 
@@ -13,8 +16,17 @@ def _padding(name):
     """So short that each program writes a text at once: others see what is written of a new file so far, as on a disk.
     `import` creates no file, so it has long ones, too."""
     chance = random.Random(zlib.crc32(name.encode()))
+    if name.startswith(SAME):
+        size = SAME_BYTES - len(name)
+        return format(chance.getrandbits(4 * size), "x").zfill(size)
     size = 20_000 if name.startswith("bulk") and chance.random() < 0.1 else chance.randrange(1500)
     return format(chance.getrandbits(4 * size), "x") if size else ""
+
+
+def of_one_size(value):
+    """The value with another name and turn: the texts of all of these have the same size."""
+    name, turn = value
+    return f"{SAME}{name}", 100 + turn % 900
 
 
 def text_of(value):
@@ -24,6 +36,8 @@ def text_of(value):
 
 def value_of(members):
     """Of the members of an entity; what the service adds to them does not count."""
+    if not isinstance(members, dict):
+        raise Broken(json.dumps(members)[:200])
     name, turn = members.get("Name"), members.get("Turn")
     if not isinstance(name, str) or not isinstance(turn, int) or members.get("Padding") != _padding(name):
         raise Broken(json.dumps(members)[:200])

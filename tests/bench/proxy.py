@@ -20,21 +20,21 @@ def cpu_sec(pid):
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def one_ms(port, count, ask):
+def one_ms(port, count, send):
     client = RawClient(port)
     began = time.perf_counter()
     for _ in range(count):
-        assert ask(client).status in (200, 202)
+        assert send(client).status in (200, 202)
     client.close()
     return (time.perf_counter() - began) / count * 1000
 
 
-def measure(name, count, azurite, proxy, ask):
+def measure(name, count, azurite, proxy, send):
     direct, through = [], []
     before = cpu_sec(proxy.pid)
     for _ in range(ROUNDS):
-        direct.append(one_ms(azurite.direct_port, count, ask))
-        through.append(one_ms(proxy.port, count, ask))
+        direct.append(one_ms(azurite.direct_port, count, send))
+        through.append(one_ms(proxy.port, count, send))
     cpu_ms = (cpu_sec(proxy.pid) - before) / count / ROUNDS * 1000
     added = min(through) - min(direct)
     costs = f"through the proxy {added:+.2f} ms, {cpu_ms:.2f} ms of CPU: {1000 / cpu_ms:.0f} a second"
@@ -55,8 +55,8 @@ def main():
             client = RawClient(azurite.direct_port)
             assert client.create("table") == 204
             assert client.batch(*map(put, range(100))).status == 202
-            measure("get", count, azurite, proxy, lambda c: c.ask("GET", "/table(PartitionKey='p',RowKey='r1')"))
-            measure("page of 100", count, azurite, proxy, lambda c: c.ask("GET", "/table()"))
+            measure("get", count, azurite, proxy, lambda c: c.send("GET", "/table(PartitionKey='p',RowKey='r1')"))
+            measure("page of 100", count, azurite, proxy, lambda c: c.send("GET", "/table()"))
             measure("batch of 100", count // 20, azurite, proxy, lambda c: c.batch(*map(put, range(100))))
         finally:
             proxy.stop()

@@ -23,7 +23,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.close_connection |= is_cut
 
     def hand_on(self, service, path=None, **headers):
-        """Asks the service, for the path of the request unless given. Answers what reply() takes."""
+        """Sends the request to the service, with another path if given. Answers what reply() takes."""
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         if service.certificate:
             trusts_all = ssl._create_unverified_context()
@@ -104,7 +104,7 @@ class Proxy(Server):
 
 
 class ForwardProxy(Server):
-    """A proxy as http_proxy names it. Azurite answers for every host. `hosts` has those that were asked for."""
+    """A proxy as http_proxy names it. Azurite answers for every host. `hosts`: those of the requests."""
 
     def __init__(self, service):
         self.hosts = set()
@@ -121,8 +121,8 @@ class ForwardProxy(Server):
 
 
 class Spoiler(Server):
-    """Between a mount and Azurite. A row with a property Spoil, a string, gets what the string says instead of it: JSON
-    members that no table service sends."""
+    """Between a mount and Azurite. The text of a row's property Spoil, JSON members that no table service sends, replaces
+    that property."""
 
     _SPOILED = re.compile(rb'"Spoil":("(?:[^"\\]|\\.)*")')
 

@@ -60,7 +60,7 @@ class Broken(Exception):
 
 
 class RawClient:
-    """One connection. It signs whatever it is told to send, and sends nothing again."""
+    """One connection. Signs and sends any request, and sends none again."""
 
     def __init__(self, port):
         self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=COMMAND_SEC)
@@ -80,7 +80,7 @@ class RawClient:
             "Accept": "application/json;odata=minimalmetadata",
         }
 
-    def ask(self, method, path, body=None, shift_sec=0, **headers):
+    def send(self, method, path, body=None, shift_sec=0, **headers):
         """The answer, with `body` read. Broken: there is none, or it breaks off."""
         path = f"/{ACCOUNT}{path}"
         if body is not None and not isinstance(body, (bytes, str)):
@@ -97,7 +97,7 @@ class RawClient:
         return answer
 
     def batch(self, *writes):
-        """Writes are (method, path, entity or None, headers). Answers as ask()."""
+        """Writes are (method, path, entity or None, headers). Answers as send()."""
         name = uuid.uuid4()
         lines = [f"--batch_{name}", f"Content-Type: multipart/mixed; boundary=changeset_{name}", ""]
         for method, path, entity, headers in writes:
@@ -106,20 +106,20 @@ class RawClient:
             lines += ["Accept: application/json;odata=minimalmetadata", *(f"{k}: {v}" for k, v in headers.items())]
             lines += ["", json.dumps(entity) if entity is not None else ""]
         lines += [f"--changeset_{name}--", f"--batch_{name}--", ""]
-        return self.ask("POST", "/$batch", "\r\n".join(lines), Content_Type=f"multipart/mixed; boundary=batch_{name}")
+        return self.send("POST", "/$batch", "\r\n".join(lines), Content_Type=f"multipart/mixed; boundary=batch_{name}")
 
     def create(self, table):
-        return self.ask("POST", "/Tables", {"TableName": table}, Prefer="return-no-content").status
+        return self.send("POST", "/Tables", {"TableName": table}, Prefer="return-no-content").status
 
     def insert(self, table, partition, row, **properties):
         entity = {"PartitionKey": partition, "RowKey": row, **properties}
-        return self.ask("POST", f"/{table}", entity, Prefer="return-no-content")
+        return self.send("POST", f"/{table}", entity, Prefer="return-no-content")
 
     def pages(self, table, query=""):
         """[rows of each page] as the continuation tokens lead through the table, and [the headers of each token]."""
         pages, tokens, token = [], [], ""
         while True:
-            answer = self.ask("GET", f"/{table}()?" + "&".join(part for part in (query, token) if part))
+            answer = self.send("GET", f"/{table}()?" + "&".join(part for part in (query, token) if part))
             assert answer.status == 200, answer.text
             pages.append([(row["PartitionKey"], row["RowKey"]) for row in json.loads(answer.text)["value"]])
             names = ("NextPartitionKey", "NextRowKey")

@@ -1,6 +1,7 @@
 """Mounts over the strict proxy: pages of any form, and faults, change nothing of what a program sees."""
 import json
 import os
+import re
 import shutil
 import signal
 
@@ -128,6 +129,27 @@ def test_a_partition_that_is_busy_for_a_while(service, mounts, stored, make_tabl
     assert failures(mount) == []
 
 
+def test_the_log_has_the_begin_of_throttling(service, mounts, begin, tmp_path):
+    """Its end is logged 30 s later: tests/unit/client/store/test_service_throttling.c has a clock for that."""
+    mount, log = mounts.prepare(), tmp_path / "log"
+    command = ["mount", "-f", "-o", "ttl=0,timeout=120", mount.point]
+    begin("sh", "-c", 'exec "$@" 2> "$0"', log, TABLEFUSE, *command, **service.credentials)
+    wait_until(mount.is_mounted, what="the mount")
+    mount.adopt()
+    service.proxy.control(partition_rate=0)
+    rows = range(0, 90, 3)
+    readers = [begin("cat", mount / f"read/p0/r{row:03}.json") for row in rows]
+    wait_until(lambda: "throttles" in log.read_text(), what="the line")
+    service.proxy.control(partition_rate="off")
+    texts = [reader.communicate(timeout=COMMAND_SEC)[0] for reader in readers]
+    assert [json.loads(text)["RowKey"] for text in texts] == [f"r{row:03}" for row in rows]
+    assert failures(mount) == []
+    mount.unmount()
+    line = log.read_text().splitlines()[0]
+    found = re.search(r": the service throttles: it refused (\d+) of (\d+) requests for read within 10 s ", line)
+    assert found and int(found[2]) >= 20 and int(found[1]) * 10 > int(found[2])
+
+
 def test_a_name_that_is_still_being_deleted(service, mounts, make_table):
     make_table("gone")
     mount = mounts()
@@ -139,7 +161,7 @@ def test_a_name_that_is_still_being_deleted(service, mounts, make_table):
 
 def test_a_broken_rule_is_a_problem(service):
     client = RawClient(service.port)
-    assert client.ask("GET", "/read()?$top=0").status == 400
+    assert client.send("GET", "/read()?$top=0").status == 400
     client.close()
     (problem,) = service.problems()
     assert problem.startswith("refused by the rule top: GET ")

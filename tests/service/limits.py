@@ -3,7 +3,7 @@ import collections
 
 
 class Rate:
-    """At most `per_sec` units a second for each key, and as many at once; what has more units counts as so many."""
+    """At most `per_sec` units a second for each key, and as many at once. A request of more units takes all of them."""
 
     def __init__(self, clock):
         self._clock = clock
@@ -20,7 +20,7 @@ class Rate:
 
 
 class Dropped:
-    """Tables that were dropped, each with how often its creation is still refused."""
+    """Dropped tables, each with the number of creations that are still refused."""
 
     def __init__(self):
         self._left = collections.Counter()

@@ -1,4 +1,4 @@
-"""What a request asks of a table service: its operation, table, keys, entity, and the writes of a batch."""
+"""What a request does: its operation, table, keys, entity, and the writes of a batch."""
 import dataclasses
 import functools
 import json
@@ -16,7 +16,7 @@ OPERATIONS = ("get", "query", *WRITES, "batch", "tables", "create", "drop", "oth
 
 
 class Pairs(list):
-    """An object of JSON: its (name, value) pairs, also those with one name."""
+    """An object of JSON: its (name, value) pairs, with repeated names."""
 
 
 _OBJECT = json.JSONDecoder(object_pairs_hook=Pairs)  # 1.0 and 1e2 are Doubles, 1 is an Int32: float and int
@@ -106,12 +106,12 @@ def _parts(text, headers):
     boundary = boundary_of(headers)
     if not boundary:
         return []
-    parts = text.split(b"--" + boundary)[1:]  # no text has it: clients make it of random numbers
+    parts = text.split(b"--" + boundary)[1:]  # a random one, which no text contains
     return [part.strip(b"\r\n") for part in parts if not part.startswith(b"--")]
 
 
 def batch_operations(request):
-    """Those of its changeset; what cannot be read is left to the service."""
+    """Those of its changeset. The service judges what is not readable."""
     found = []
     for part in _parts(request.body, request.headers):
         head, rest = split_head(part)

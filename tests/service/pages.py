@@ -11,17 +11,17 @@ PAGE_ROWS = 1000
 PREFIX = "x-ms-continuation-"
 ENTITY_TOKEN = ("NextPartitionKey", "NextRowKey")
 TABLE_TOKEN = ("NextTableName",)
-AT_END = "end"  # where a token of ours goes on behind the last row
+AT_END = "end"  # the token continues behind the last row
 
 
 class BadToken(Exception):
-    """It is none that this proxy has given; what it breaks is the first argument: None, or a rule."""
+    """Not a token of this proxy. The argument: the rule that it breaks, or None."""
 
 
 @dataclasses.dataclass
 class Place:
-    """Where a query goes on. `after`: the service's own token, [] at the begin, or AT_END; `empties`: how many empty pages
-    came before it in a row; `query`: a digest of what must stay the same; `number` makes each token another one."""
+    """Where a query continues. `after`: the service's own token, [] at the begin, or AT_END; `empties`: the number of empty
+    pages in a row before it; `query`: a digest of what must not change; `number` makes each token unique."""
 
     after: object
     empties: int = 0
@@ -54,7 +54,7 @@ def write_token(place, names, has_row):
 
 
 def read_token(request, names, note):
-    """The place, or None: the request has no token. note("blank_token") tells of one that is blank."""
+    """The place, or None: the request has no token. note("blank_token") counts blank parts."""
     given = {name: request.option(name) for name in names}
     first = given.pop(names[0])
     if first is None:
@@ -132,11 +132,11 @@ def cut(text, rows, count):
 
 
 class Pager:
-    """Gives pages as the settings say. `ask(request)` asks the service behind, `note(rule)` counts what a client should not
-    do. Unless the tokens are the proxy's own, a page that is not cut is passed on as it is."""
+    """Makes pages as the settings say. `send(request)` sends to the service behind, `note(rule)` counts what a client should
+    not do. Unless the tokens are the proxy's own, a page that is not cut is passed on as it is."""
 
-    def __init__(self, settings, random, ask, note):
-        self._settings, self._random, self._ask, self._note = settings, random, ask, note
+    def __init__(self, settings, random, send, note):
+        self._settings, self._random, self._send, self._note = settings, random, send, note
         self._number = 0
 
     def _happens(self, name):
@@ -152,20 +152,20 @@ class Pager:
         # the settings may have changed since the proxy gave its own
         is_own = self._has_own_tokens() or (request.option(names[0]) or "").startswith("1!")
         if not is_own and not self._settings["page_rows"]:
-            answer = await self._ask(request)
+            answer = await self._send(request)
             return self._finished(operation, names, answer) if answer.status == 200 else answer
         if is_own:
             place = read_token(request, names, self._note) or Place([])
         else:
             place = Place([request.option(name) for name in names])
         if place.after == AT_END:
-            answer = await self._ask(self._request(request, names, [], 1))
+            answer = await self._send(self._request(request, names, [], 1))
             return answers.empty_page(answer, {}) if answer.status == 200 else answer
         if place.empties < self._settings["empty_run"] and self._happens("empty"):
-            answer = await self._ask(self._request(request, names, place.after, 1))
+            answer = await self._send(self._request(request, names, place.after, 1))
             token = self._token(request, names, place.after, place.empties + 1)
             return answers.empty_page(answer, token) if answer.status == 200 else answer
-        answer = await self._ask(self._request(request, names, place.after, self._rows()))
+        answer = await self._send(self._request(request, names, place.after, self._rows()))
         return self._finished(operation, names, answer) if answer.status == 200 else answer
 
     def _rows(self):
@@ -173,7 +173,7 @@ class Pager:
 
     @staticmethod
     def _request(request, names, after, rows):
-        """The request from this place on, for so many rows at most."""
+        """The request from this place on, for at most `rows` rows."""
         top = request.option("$top")
         rows = min(rows, int(top)) if top and top.isdigit() else rows
         query = [item for item in request.query if item[0] not in (*names, "$top")]

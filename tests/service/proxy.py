@@ -45,7 +45,7 @@ def seconds_of(date):
 
 
 class Proxy:
-    """One event loop has all of it. `begin`: settings to start with and to come back to."""
+    """Runs in one event loop. `begin`: the settings at the start and after a reset."""
 
     def __init__(self, service, begin=()):
         self.service, self.begin = service, [change for change in begin if change[0] != "reset"]
@@ -58,7 +58,7 @@ class Proxy:
         self.messages, self.lost, self.failed = {}, None, None  # messages: of the first refusal by a rule
         self.random = random.Random(0)
         self.faults = faults.Faults(self.random)
-        self.pager = pages.Pager(self.settings, self.random, self.service.ask, self.note)
+        self.pager = pages.Pager(self.settings, self.random, self.service.send, self.note)
         self.partitions, self.account = limits.Rate(time.monotonic), limits.Rate(time.monotonic)
         self.dropped = limits.Dropped()
         self.away_until = 0
@@ -128,7 +128,7 @@ class Proxy:
         return answers.error(status, code, text, self.date(), retry_after)
 
     def refuse(self, broken, operation):
-        """The answer to what breaks a rule; None: it is counted alone."""
+        """The answer to a request that breaks a rule; None: the rule only counts."""
         if not rules.RULES[broken.rule].refuses:
             self.note(broken.rule)
             return None
@@ -140,10 +140,10 @@ class Proxy:
         return self.error(broken.status, broken.code, broken.message)
 
     def is_skewed(self, request):
-        """By the date that is signed, or by the times of a SAS, which Azurite knows as long as the clocks agree."""
+        """Is the signed date, or the life of the SAS, wrong by the service's clock? Azurite checks a SAS of its own time."""
         if request.headers.get("authorization", "").startswith("SharedKey"):
-            told = seconds_of(request.headers.get("x-ms-date", ""))
-            return told is not None and abs(told - self.now()) > SKEW_SEC
+            dated = seconds_of(request.headers.get("x-ms-date", ""))
+            return dated is not None and abs(dated - self.now()) > SKEW_SEC
         if not self.settings["clock"] or request.option("sig") is None:
             return False
         now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self.now()))
@@ -178,7 +178,7 @@ class Proxy:
         return self.error(409, "TableBeingDeleted", "The specified table is being deleted. Try operation later.")
 
     def own_answer(self, operation):
-        """What the service would answer and Azurite would not, or None."""
+        """The answer that the service would give and Azurite would not, or None."""
         if self.is_skewed(operation.request):
             return self.skew_answer(operation)
         if answer := self.busy_answer(operation):
@@ -203,7 +203,7 @@ class Proxy:
         try:
             if operation.name in ("query", "tables"):
                 return self.dated(await self.page(operation))
-            answer = await self.service.ask(operation.request)
+            answer = await self.service.send(operation.request)
         except wire.Lost as error:
             self.lost = str(error)
             print(f"proxy: the service behind is lost: {error}", file=sys.stderr, flush=True)
@@ -251,7 +251,7 @@ class Proxy:
             await self.requests(reader, writer)
         except Ended as end:
             if end.how == "silence":
-                await reader.read()  # till the client gives up
+                await reader.read()  # until the client gives up
             if end.how != "close":
                 reset(writer)
         except wire.Malformed as error:
@@ -308,8 +308,8 @@ def help_text():
         [
             textwrap.fill(
                 f"GET {CONTROL}?KEY=VALUE&... changes settings and answers JSON: settings, requests by operation (all: their "
-                "sum; skewed, busy, being_deleted, away: answered so), refused and noted by rule, faults that are planned and "
-                "that have happened by kind, and `problems`: refusals that were not announced, announced ones that did not "
+                "sum; skewed, busy, being_deleted, away: with such an answer), refused and noted by rule, faults that are "
+                "planned and that have happened by kind, and `problems`: refusals that were not announced, announced ones that did not "
                 "come, planned faults that never happened, a lost service. A test fails if there are any. An unknown key, "
                 "rule or fault answers 400 with its name.",
                 114,
@@ -320,7 +320,7 @@ def help_text():
             "OPERATION: " + " ".join(operations.OPERATIONS) + "; write: any that is no batch; any",
             "",
             described("KIND of fault:", [(name, kind.summary) for name, kind in faults.KINDS.items()]),
-            described("RULE (T: table_rest.md, A: azurite.md, with the section; noted: counted alone):", rule_rows),
+            described("RULE (T: table_rest.md, A: azurite.md, with the section; noted: only counted):", rule_rows),
         ]
     )
 
@@ -330,7 +330,7 @@ def parsed_arguments():
     if {"-h", "--help"} & set(sys.argv):  # else it would take a quarter of the start
         parser.epilog = help_text()
     parser.add_argument("service", metavar="HOST:PORT", help="of the Azurite behind the proxy")
-    parser.add_argument("--port", type=int, default=0, help="to listen on; 0: any, the first line on stdout tells it")
+    parser.add_argument("--port", type=int, default=0, help="to listen on; 0: any; the first line on stdout has it")
     parser.add_argument("--set", metavar="KEY=VALUE", action="append", default=[], help="a setting to start with")
     return parser, parser.parse_args()
 

@@ -19,11 +19,11 @@ TYPE = "@odata.type"
 class Rule(NamedTuple):
     source: str
     summary: str
-    refuses: bool = True  # False: counted alone
+    refuses: bool = True  # False: only counted
 
 
 class Broken(NamedTuple):
-    """A rule that a request breaks: what the service answers."""
+    """A rule that a request breaks, and the answer of the service."""
 
     rule: str
     status: int
@@ -38,7 +38,7 @@ RULES = {
     "batch_twice": Rule("T 4", "a batch has each entity once"),
     "batch_count": Rule("T 4", "a batch has at most 100 operations"),
     "batch_bytes": Rule("T 4", "the body of a batch has at most 4 MiB"),
-    "batch_query": Rule("T 4", "a batch of several operations has writes alone"),
+    "batch_query": Rule("T 4", "a batch of several operations has only writes"),
     "if_match": Rule("T 3.2, A 3.3", "a DELETE has If-Match, in a batch too"),
     "if_none_match": Rule("T 3.2", "PUT and DELETE have no If-None-Match"),
     "top": Rule("T 5", "$top is 1 to 1000"),
@@ -161,7 +161,7 @@ def _check_keys(operation, members):
 def check_entity(operation):
     """Of an insert, replace or merge."""
     if operation.members is None:
-        return None  # the service says so itself
+        return None  # the service refuses it itself
     members = dict(operation.members)
     if len(members) != len(operation.members):
         return _bad("property_twice", "DuplicatePropertiesSpecified", "A property is specified more than one time.")

@@ -161,7 +161,7 @@ class Service:
             writer.close()
         return None
 
-    async def ask(self, request):
+    async def send(self, request):
         writer = None
         try:
             idle = self._take_idle()
@@ -178,7 +178,7 @@ class Service:
                 for _, _, other in self._idle:
                     other.close()
                 self._idle.clear()
-                return await self.ask(request)
+                return await self.send(request)
             raise Lost(f"{self.host}:{self.port}: {error or 'the connection was closed'}") from error
         if answer.is_last or request.is_last or not answer.is_delimited:
             writer.close()

@@ -1,5 +1,5 @@
-"""What may be stored under each key, from what each program was told. A key is (table, PartitionKey, RowKey) and is
-changed by one program at a time; None is the value of an absent entity."""
+"""What may be stored under each key, by the changes that programs have begun and finished. A key is (table,
+PartitionKey, RowKey) and is changed by one program at a time; None is the value of an absent entity."""
 import threading
 import time
 
@@ -12,8 +12,8 @@ class Model:
         self._may_be = {}  # key: set of values
         self._unsynced = {}  # mount: {key: values that come back if its process is killed}
         self._deaths = {}  # mount: how often its process was killed
-        self._history = {}  # key: [(when, mount, value, whether the program was told)]
-        self.in_doubt = set()  # values of which no program was told that they are stored
+        self._history = {}  # key: [(when, mount, value, whether it was confirmed)]
+        self.in_doubt = set()  # values that were not confirmed, or were queued when the process was killed
 
     def may_be(self, key):
         with self._lock:
@@ -32,15 +32,15 @@ class Model:
                 self._may_be[key] = before[key] | {value, *steps}
             return before, changes, self._deaths.get(mount, 0)
 
-    def end(self, mount, begun, is_told, is_queued):
-        """is_told: the program was told that all of it is done; else each of the values may be there."""
+    def end(self, mount, begun, is_confirmed, is_queued):
+        """is_confirmed: the program has reported success; else each of the values may be there."""
         before, changes, deaths = begun
         with self._lock:
             has_died = self._deaths.get(mount, 0) != deaths
             for key, value in changes.items():
-                self._history.setdefault(key, []).append((time.monotonic(), mount.name, value, is_told))
+                self._history.setdefault(key, []).append((time.monotonic(), mount.name, value, is_confirmed))
                 may_be_lost = is_queued or value is None  # a delete is queued by every mount
-                if not is_told or (may_be_lost and has_died):
+                if not is_confirmed or (may_be_lost and has_died):
                     self.in_doubt.add(value)
                     continue
                 self._may_be[key] = {value}
@@ -50,7 +50,7 @@ class Model:
                     self._unsynced.get(mount, {}).pop(key, None)
 
     def unsynced(self, mount, is_below):
-        """The keys of what a program was told but which is not yet safe, for `synced`."""
+        """The keys of confirmed changes that a kill may still undo, for `synced`."""
         with self._lock:
             return [key for key in self._unsynced.get(mount, {}) if is_below(key)]
 

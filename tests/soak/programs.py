@@ -1,5 +1,5 @@
-"""The programs of the soak: each works on a table of its own, which nothing else changes, in a thread of its own. What it
-does follows from the seed alone, as long as the program before it ended in the same way."""
+"""The programs of the soak. Each has a thread, and a table that nothing else changes. The seed decides what it does, as long
+as its commands end in the same way."""
 import contextlib
 import json
 import os
@@ -17,7 +17,7 @@ from values import of_one_size, text_of
 PARTITIONS = ["p", "quite a long partition", "ü"]
 ROWS = 12
 
-# What a program says of a service, or of a mount, that does not answer. Then the change may be made or not.
+# What a program prints if the service, or the mount, does not answer. Then the change may be made or not.
 AWAY = re.compile(
     "Connection (timed out|refused|reset)|Transport endpoint is not connected|Software caused connection abort"
     "|Read-only file system|Input/output error|No route to host|Host is down|Network is unreachable|not mounted|no answer|Timeout was reached"
@@ -29,7 +29,7 @@ class Killed(Exception):
 
 
 class Program(threading.Thread):
-    """One of the programs. `soak` has mounts, the model, and takes what is wrong."""
+    """One of the programs. `soak` has the mounts, the model and the list of problems."""
 
     def __init__(self, soak, mount, number):
         super().__init__(daemon=True)
@@ -74,9 +74,9 @@ class Program(threading.Thread):
                 text=True,
                 errors="replace",
             )
-        said = self.process.communicate()[0]
+        printed = self.process.communicate()[0]
         self.ended += 1
-        return self.process.returncode, said
+        return self.process.returncode, printed
 
     def kill(self):
         """For ever."""
@@ -86,36 +86,36 @@ class Program(threading.Thread):
                 os.killpg(self.process.pid, signal.SIGKILL)
 
     def change(self, changes, *command, steps=(), is_queued=None):
-        """Runs a program that makes these changes. True: it was told that all of them are made."""
+        """Runs a command that makes these changes. True: it has reported success."""
         self.made += 1
         deaths = self.soak.model.deaths(self.mount)
         begun = self.soak.model.begin(self.mount, changes, steps)
-        code, said = self.call(*command)
+        code, printed = self.call(*command)
         is_queued = self.mount.is_writeback if is_queued is None else is_queued
         self.soak.model.end(self.mount, begun, code == 0, is_queued)
-        self.excuse(" ".join(str(word)[:60] for word in command[:5]), code, said, deaths)
+        self.excuse(" ".join(str(word)[:60] for word in command[:5]), code, printed, deaths)
         return code == 0
 
-    def excuse(self, what, code, said, deaths, also=None):
-        """Is wrong if a program failed that had no reason to."""
+    def excuse(self, what, code, printed, deaths, also=None):
+        """Reports a command that failed without a reason."""
         if code == 0:
             return
         self.in_doubt += 1
         self.soak.check_process(self.mount, deaths)
         has_died = not self.mount.is_there() or deaths != self.soak.model.deaths(self.mount)
-        if self.soak.is_over() or has_died or AWAY.search(said) or (also and also.search(said)):
+        if self.soak.is_over() or has_died or AWAY.search(printed) or (also and also.search(printed)):
             return
         errors = self.mount.errors(self.table)
         # 503 until the operation's time was over
-        if "Device or resource busy" in said and any("HTTP 503" in line for line in errors):
+        if "Device or resource busy" in printed and any("HTTP 503" in line for line in errors):
             return
-        self.soak.wrong("\n  ".join([f"{self.name}: {what} ended with {code}: {said[-400:]}", *errors[-8:]]))
+        self.soak.wrong("\n  ".join([f"{self.name}: {what} ended with {code}: {printed[-400:]}", *errors[-8:]]))
 
     def shell(self, changes, script, *words, **how):
         return self.change(changes, "bash", "-c", f"set -e -o pipefail; {script}", "bash", *words, **how)
 
     def known(self, key):
-        """Its value, if there is one, and only one that is possible."""
+        """The value, if only one is possible. None: absent, or not certain."""
         values = self.soak.model.may_be(key)
         return next(iter(values)) if len(values) == 1 else None
 
@@ -126,13 +126,13 @@ class Program(threading.Thread):
         )
 
     def sync(self):
-        """After it, what this program was told is stored."""
+        """After it, the confirmed changes of this program are stored."""
         keys = self.soak.model.unsynced(self.mount, lambda key: key[0] == self.table)
-        code, said = self.call("sync", self.mount.point / self.table)
+        code, printed = self.call("sync", self.mount.point / self.table)
         if code == 0:
             self.soak.model.synced(self.mount, keys)
-        elif not AWAY.search(said) and not self.soak.is_over() and "No such file" not in said:
-            self.soak.wrong(f"{self.name}: sync: {said}")
+        elif not AWAY.search(printed) and not self.soak.is_over() and "No such file" not in printed:
+            self.soak.wrong(f"{self.name}: sync: {printed}")
 
     def tree(self):
         """(a directory of texts, {key: value}) for the programs that copy directories."""
@@ -148,7 +148,7 @@ class Program(threading.Thread):
 
 
 class Bash(Program):
-    """Redirections, `rm`, `mv`, and texts that end too early, of which a shell is not told."""
+    """Redirections, `rm`, `mv`, and texts that end too early: a shell reports no failure of close."""
 
     def step(self):
         key = self.key()
@@ -227,7 +227,7 @@ class Rsync(Program):
 
 
 class Tar(Program):
-    """Unlinks before it writes, unless it is told to overwrite."""
+    """Unlinks before it writes, unless it has --overwrite."""
 
     def step(self):
         source, target, changes = self.tree()
@@ -253,7 +253,7 @@ class Remove(Program):
 
 
 class Bulk(Program):
-    """`import` and `export` beside the mounts: they talk to the service themselves."""
+    """`import` and `export`: they use the service directly."""
 
     def step(self):
         partition = self.chance.choice(PARTITIONS)
@@ -267,19 +267,19 @@ class Bulk(Program):
         script = '"$1" import --quiet --create --mode=replace "$2" < "$3"'
         self.shell(changes, script, self.soak.program, target, file, is_queued=False)
         out = self.directory / "exported"
-        code, said = self.call(self.soak.program, "export", "--quiet", "--output", out, target)
+        code, printed = self.call(self.soak.program, "export", "--quiet", "--output", out, target)
         if code == 0:
             self.soak.check_texts(self.name, out.read_text())
-        elif not AWAY.search(said) and not self.soak.is_over():
-            self.soak.wrong(f"{self.name}: export ended with {code}: {said[-400:]}")
+        elif not AWAY.search(printed) and not self.soak.is_over():
+            self.soak.wrong(f"{self.name}: export ended with {code}: {printed[-400:]}")
 
 
 class Contest(Program):
-    """Several of them change the same entities, over both mounts. What is there at the end is not known: only that texts
-    are whole, and that all see the same."""
+    """Several of them change the same entities, over both mounts. The model does not know what they leave. But texts are
+    whole, and the service and both mounts have the same."""
 
     TABLE = "soakshared"
-    # the last: two that create a file share its text, as on a disk, so one may append to what the other has not closed
+    # the last: two that create a file share its text, so one may append to a text that the other has not closed
     OUTRUN = re.compile(
         "Stale file handle|No such file|File exists|Device or resource busy|cannot overwrite directory|Invalid argument"
     )
@@ -300,8 +300,8 @@ class Contest(Program):
         text = text_of(of_one_size(value) if script.startswith("printf") else value)
         deaths = self.soak.model.deaths(self.mount)
         self.made += 1
-        code, said = self.call("bash", "-c", f'set -e; mkdir -p "${{1%/*}}"; {script}', "bash", path, text, self.name)
-        self.excuse(f"{script} {path}", code, said, deaths, self.OUTRUN)
+        code, printed = self.call("bash", "-c", f'set -e; mkdir -p "${{1%/*}}"; {script}', "bash", path, text, self.name)
+        self.excuse(f"{script} {path}", code, printed, deaths, self.OUTRUN)
 
 
 class Client(Program):
@@ -316,14 +316,14 @@ class Client(Program):
         mode = self.chance.choice(["replace", "insert", "delete --any-version"])
         script = f'"$1" import --quiet --mode={mode} "$2" < "$3"'
         self.made += 1
-        code, said = self.call("bash", "-c", script, "bash", self.soak.program, target, file)
-        if code not in (0, 6) and not AWAY.search(said) and not self.soak.is_over():  # 6: an insert was refused
-            self.soak.wrong(f"{self.name}: import --mode={mode} ended with {code}: {said[-400:]}")
+        code, printed = self.call("bash", "-c", script, "bash", self.soak.program, target, file)
+        if code not in (0, 6) and not AWAY.search(printed) and not self.soak.is_over():  # 6: an insert was refused
+            self.soak.wrong(f"{self.name}: import --mode={mode} ended with {code}: {printed[-400:]}")
         time.sleep(0.2)
 
 
 class Read(Program):
-    """Reads all that the others write: no text may be cut or mixed."""
+    """Reads what the others write: no text may be cut or mixed."""
 
     def step(self):
         script = (

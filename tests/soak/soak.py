@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A long bad day: programs that people use work on two mounts of one account, one with write-back. Meanwhile requests fail,
+"""A stress test: programs that people use work on two mounts of one account, one with write-back. Meanwhile requests fail,
 the service is away, and a mount's process is killed now and then. At the end the service, both mounts, and a model of what
 the programs have done must agree. Exit code 0: they do. The same seed runs the same operations again."""
 import argparse
@@ -62,7 +62,7 @@ class SoakMount:
         base = pathlib.Path(soak.directory) / name
         for part in ("mnt", "logs", "state"):
             (base / part).mkdir(parents=True)
-        # a program that comes before the next mount finds no place for its files
+        # while nothing is mounted, programs cannot write into the directory itself
         (base / "mnt").chmod(0o555)
         if os.geteuid() == 0:
             run("mount", "-t", "tmpfs", "-o", "ro,size=4k", "soak", base / "mnt")
@@ -169,9 +169,9 @@ class Soak:
         except Broken as broken:
             self.wrong(f"{by} read {broken}")
 
-    # What happens to the service and to the processes.
+    # The service is away, and processes are killed.
 
-    def spend_the_day(self):
+    def disturb(self):
         end = time.monotonic() + self.seconds
         away_sec = self.seconds / 10  # in all
         while True:
@@ -256,7 +256,8 @@ class Soak:
                 is_full = texts["-".join(key) + ".json"] >= LOST_MAX
                 if of is mount and (found > 1 or (is_surely and not found and not is_full)):
                     self.wrong(f"{name} was refused by {mount.name} and is {found} times in lost+found")
-            known = {"contest", "client", "same-contest"} | set(self.refused) | {value[0] for value in self.model.in_doubt if value}
+            known = {"contest", "client", "same-contest", *self.refused}
+            known |= {value[0] for value in self.model.in_doubt if value}
             for text in lost:
                 if not any(f'"{name}' in text for name in known):
                     self.wrong(f"lost+found of {mount.name} has a text that was not refused: {text[:100]}")
@@ -366,14 +367,15 @@ class Soak:
             programs.Tar, programs.Remove, programs.Bulk, programs.Client, programs.Contest, programs.Contest,
             programs.Contest, programs.Contest, programs.Read, programs.Read,
         ]
-        run("mkdir", *[self.mounts[0].point / name for name in [*map("soak{}".format, range(len(kinds))), programs.Contest.TABLE]])
+        tables = [*(f"soak{n}" for n in range(len(kinds))), programs.Contest.TABLE]
+        run("mkdir", *[self.mounts[0].point / table for table in tables])
         first = self.chance.randrange(2)
         self.programs = [kind(self, self.mounts[(n + first) % 2], n) for n, kind in enumerate(kinds)]
         threading.Thread(target=self.watch, daemon=True).start()
         threading.excepthook = lambda it: self.wrong(f"{it.thread.name}: {it.exc_type.__name__}: {it.exc_value}")
         for program in self.programs:
             program.start()
-        self.spend_the_day()
+        self.disturb()
         self.end_programs()
         if not (self.mutant and self.problems):
             try:

@@ -83,6 +83,14 @@ def for_sanitizer(name, items):
     return chosen
 
 
+def pytest_ignore_collect(collection_path, config):
+    """A process takes a second to read all files, and few have the marker."""
+    sanitizer = config.getoption("--sanitizer")
+    if sanitizer and collection_path.name.startswith("test_") and f".{sanitizer}" not in collection_path.read_text():
+        return True
+    return None
+
+
 def pytest_collection_modifyitems(config, items):
     if sanitizer := config.getoption("--sanitizer"):
         items[:] = for_sanitizer(sanitizer, items)

@@ -253,7 +253,7 @@ static struct job *next_job(struct prefetcher *prefetcher, const struct caller *
 {
     struct request_window *window = prefetcher->source.window;
     unsigned lane = lane_of_table(prefetcher->table);
-    int room = request_window_idle(window, lane, true);
+    int room = request_window_idle(window, lane);
     bool has_room = request_window_enter(window, lane), is_got;
     struct job *job = calloc(1, sizeof(*job));
     monitor_enter(&prefetcher->monitor);

@@ -66,24 +66,24 @@ static void count_locked(struct request_window *window, unsigned lane, int n)
     assert(now >= 0 && now <= window->in_flight && window->counted <= window->in_flight);
 }
 
-static int idle_locked(const struct request_window *window, unsigned lane, bool is_speculative)
+/* How many more requests the lane may send, if `size` is the size of the window. */
+static int idle_locked(const struct request_window *window, unsigned lane, int size)
 {
-    bool is_low = window->size == 1 || window->size < window->largest;
-    int room = is_speculative && is_low ? window->size / 2 : window->size;
-    int idle = room - window->in_lane[lane];
+    int idle = size - window->in_lane[lane];
     return MAX(MIN(idle, REQUEST_WINDOW_TABLES * window->max - window->counted), 0);
 }
 
-int request_window_idle(struct request_window *window, unsigned lane, bool is_speculative)
+int request_window_idle(struct request_window *window, unsigned lane)
 {
     LOCKED(&window->lock);
-    return idle_locked(window, lane, is_speculative);
+    bool is_low = window->size == 1 || window->size < window->largest;
+    return idle_locked(window, lane, is_low ? window->size / 2 : window->size);
 }
 
 bool request_window_enter(struct request_window *window, unsigned lane)
 {
     LOCKED(&window->lock);
-    bool has_room = idle_locked(window, lane, false) > 0;
+    bool has_room = idle_locked(window, lane, window->size) > 0;
     if (has_room)
         count_locked(window, lane, 1);
     return has_room;

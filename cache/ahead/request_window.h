@@ -16,12 +16,11 @@ struct request_window;
 int request_window_create(int max, struct request_window **ret); /* -EINVAL: max < 1; -ENOMEM */
 void request_window_destroy(struct request_window *window);      /* takes NULL */
 
-/* How many more requests of the lane may be sent now; at least 0. Speculative requests are limited
- * first: while the window is smaller than it was before, they are allowed only while the requests
- * in flight fill at most half of it. A window of one has no room for them. */
-int request_window_idle(struct request_window *window, unsigned lane, bool is_speculative);
-/* Counts a request. (For a speculative one, the caller calls request_window_idle before.) False:
- * there is no room, and it is not counted. */
+/* How many speculative requests of the lane may be sent now; at least 0. They are limited first:
+ * while the window is smaller than it was before, they are allowed only while the requests in
+ * flight fill at most half of it. A window of one has no room for them. */
+int request_window_idle(struct request_window *window, unsigned lane);
+/* Counts a request. False: there is no room, and it is not counted. */
 bool request_window_enter(struct request_window *window, unsigned lane);
 /* Counts a request that must be sent although there may be no room. Requests of a lane beyond the
  * maximum wait for a worker thread, and do not reduce the room of other lanes. */

@@ -54,13 +54,13 @@ static void they_leave_the_window_too(void **state)
     unsigned lane = lane_of(B("sick")), other = lane_of(B("t"));
     assert_int_not_equal(lane, other);
     assert_int_equal(prefetching_in_flight(&setup), SICK);
-    assert_int_equal(request_window_idle(setup.window, other, false), 2);
-    assert_int_equal(request_window_idle(setup.window, lane, false), 0);
+    assert_int_equal(request_window_idle(setup.window, other), 2);
+    assert_int_equal(request_window_idle(setup.window, lane), 0);
     leave_sick(sick);
     gate_store_let(setup.fetching.store, GATE_OPEN);
     worker_pool_wait_idle(setup.workers);
     assert_int_equal(prefetching_in_flight(&setup), 0);
-    assert_int_equal(request_window_idle(setup.window, lane, false), 2);
+    assert_int_equal(request_window_idle(setup.window, lane), 2);
     prefetching_tear_down(&setup);
 }
 

@@ -225,27 +225,26 @@ static void fill(struct request_window *window, int n)
         assert_true(request_window_enter(window, 0));
 }
 
-static void assert_idle(struct request_window *window, int idle, int speculative)
+static void assert_idle(struct request_window *window, int idle)
 {
-    assert_int_equal(request_window_idle(window, 0, false), idle);
-    assert_int_equal(request_window_idle(window, 0, true), speculative);
+    assert_int_equal(request_window_idle(window, 0), idle);
 }
 
 static void what_is_in_flight_takes_room(void **state)
 {
     (void)state;
     _cleanup_(request_window_destroyp) struct request_window *window = new_window(8);
-    assert_idle(window, 2, 2);
+    assert_idle(window, 2);
     assert_true(request_window_enter(window, 0));
-    assert_idle(window, 1, 1);
+    assert_idle(window, 1);
     assert_true(request_window_enter(window, 0));
-    assert_idle(window, 0, 0);
+    assert_idle(window, 0);
     assert_false(request_window_enter(window, 0));
     assert_int_equal(stats_of(window).in_flight, 2);
     request_window_leave(window, 0, REQUEST_GOOD, 0, 20);
-    assert_idle(window, 2, 2);
+    assert_idle(window, 2);
     request_window_leave(window, 0, REQUEST_OTHER, 0, 20);
-    assert_idle(window, 3, 3);
+    assert_idle(window, 3);
 }
 
 static void each_lane_has_a_window(void **state)
@@ -255,15 +254,15 @@ static void each_lane_has_a_window(void **state)
     _cleanup_(request_window_destroyp) struct request_window *window = new_window(8);
     play_pages(window, 6, 20, &now);
     fill(window, 8);
-    assert_idle(window, 0, 0);
-    assert_int_equal(request_window_idle(window, 1, true), 8);
+    assert_idle(window, 0);
+    assert_int_equal(request_window_idle(window, 1), 8);
     assert_true(request_window_enter(window, 1));
     assert_int_equal(stats_of(window).in_flight, 9);
     request_window_leave(window, 0, REQUEST_OTHER, now, now + 3000);
-    assert_idle(window, 1, 1);
-    assert_int_equal(request_window_idle(window, 1, true), 7);
+    assert_idle(window, 1);
+    assert_int_equal(request_window_idle(window, 1), 7);
     request_window_give_back(window, 1);
-    assert_int_equal(request_window_idle(window, 1, true), 8);
+    assert_int_equal(request_window_idle(window, 1), 8);
     assert_int_equal(stats_of(window).in_flight, 7);
 }
 
@@ -276,7 +275,7 @@ static void all_lanes_have_four_windows_of_the_greatest_size(void **state)
             assert_int_equal(request_window_enter(window, lane), lane < 4);
     assert_int_equal(stats_of(window).in_flight, 8);
     request_window_leave(window, 0, REQUEST_OTHER, 0, 20);
-    assert_int_equal(request_window_idle(window, 7, false), 1);
+    assert_int_equal(request_window_idle(window, 7), 1);
 }
 
 static void what_cannot_wait_counts_too(void **state)
@@ -286,17 +285,17 @@ static void what_cannot_wait_counts_too(void **state)
     for (int i = 0; i < 100; i++)
         request_window_enter_anyway(window, 1);
     assert_int_equal(stats_of(window).in_flight, 100);
-    assert_idle(window, 2, 2); /* lane 0 has its window all the same */
+    assert_idle(window, 2); /* lane 0 has its window all the same */
     for (int i = 0; i < 100; i++)
         request_window_give_back(window, 1);
     for (int i = 0; i < 5; i++)
         request_window_enter_anyway(window, 0);
-    assert_idle(window, 0, 0);
+    assert_idle(window, 0);
     for (int i = 0; i < 3; i++)
         request_window_give_back(window, 0);
-    assert_idle(window, 0, 0);
+    assert_idle(window, 0);
     request_window_give_back(window, 0);
-    assert_idle(window, 1, 1);
+    assert_idle(window, 1);
     assert_int_equal(stats_of(window).in_flight, 1);
 }
 
@@ -322,9 +321,9 @@ static void a_window_of_one_has_no_room_for_speculation(void **state)
 {
     (void)state;
     _cleanup_(request_window_destroyp) struct request_window *window = new_window(1);
-    assert_idle(window, 1, 0);
+    assert_idle(window, 0);
     assert_true(request_window_enter(window, 0));
-    assert_idle(window, 0, 0);
+    assert_idle(window, 0);
 }
 
 static void more_may_be_in_flight_after_a_fall(void **state)
@@ -338,15 +337,15 @@ static void more_may_be_in_flight_after_a_fall(void **state)
     assert_int_equal(stats_of(window).size, 4);
     for (int in_flight = 7; in_flight > 4; in_flight--) {
         assert_int_equal(stats_of(window).in_flight, in_flight);
-        assert_idle(window, 0, 0);
+        assert_idle(window, 0);
         assert_false(request_window_enter(window, 0));
         request_window_leave(window, 0, REQUEST_OTHER, now, now + 21);
     }
-    assert_idle(window, 0, 0);
+    assert_idle(window, 0);
     request_window_leave(window, 0, REQUEST_OTHER, now, now + 21);
-    assert_idle(window, 1, 0);
+    assert_idle(window, 0);
     request_window_leave(window, 0, REQUEST_OTHER, now, now + 21);
-    assert_idle(window, 2, 0);
+    assert_idle(window, 0);
 }
 
 static void speculation_stops_first_and_comes_back_last(void **state)
@@ -355,22 +354,22 @@ static void speculation_stops_first_and_comes_back_last(void **state)
     int64_t now = 0;
     _cleanup_(request_window_destroyp) struct request_window *window = new_window(8);
     play_pages(window, 3, 20, &now); /* 5: the largest so far, though not the maximum */
-    assert_idle(window, 5, 5);
+    assert_idle(window, 5);
     play_event(window, &(struct event){now, now, REQUEST_THROTTLED, 0});
-    assert_idle(window, 2, 1);
+    assert_idle(window, 1);
     play_event(window, &(struct event){now, now, REQUEST_THROTTLED, 0});
-    assert_idle(window, 1, 0);
+    assert_idle(window, 0);
     play_pages(window, 1, 20, &now);
-    assert_idle(window, 2, 1);
+    assert_idle(window, 1);
     play_pages(window, 1, 20, &now);
-    assert_idle(window, 3, 1);
+    assert_idle(window, 1);
     fill(window, 1); /* whatever is in flight counts against the half */
-    assert_idle(window, 2, 0);
+    assert_idle(window, 0);
     request_window_leave(window, 0, REQUEST_OTHER, now, now);
     play_pages(window, 1, 20, &now);
-    assert_idle(window, 4, 2);
+    assert_idle(window, 2);
     play_pages(window, 1, 20, &now);
-    assert_idle(window, 5, 5);
+    assert_idle(window, 5);
 }
 
 static void *enter_and_leave(void *context)
@@ -381,7 +380,7 @@ static void *enter_and_leave(void *context)
         if (!request_window_enter(window, 0))
             continue;
         most = MAX(most, stats_of(window).in_flight);
-        most = MAX(most, request_window_idle(window, 0, true));
+        most = MAX(most, request_window_idle(window, 0));
         request_window_leave(window, 0, i % 500 == 499 ? REQUEST_THROTTLED : REQUEST_GOOD, i,
                              i + 1);
     }

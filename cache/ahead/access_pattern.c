@@ -9,14 +9,12 @@
 #define SPARSE_PART  100 /* of a fetch, where misses are in key order */
 #define IN_ORDER     6   /* random misses ascend so often once in 5,000 */
 #define TIMES_USED   8   /* of what all fetches were worth */
-#define TIMES_WASTE  2   /* of what the best was worth */
 #define TIMES_SPARSE 2   /* of the rows of the largest */
 
 struct lesson { /* of the last fetches */
     bool is_any_recent;
     size_t dense, sparse; /* fetches; a dense one is sparse, too */
-    size_t worth, ahead;  /* of the dense ones: together */
-    size_t best;          /* what the best was worth */
+    size_t worth;         /* of the dense ones: together */
     size_t largest;       /* rows that the largest of the sparse ones read ahead */
 };
 
@@ -35,9 +33,7 @@ static void learn(const struct row_fetch *fetch, struct lesson *lesson)
     if (fetch->worth < rows_ahead(fetch) / DENSE_PART)
         return;
     lesson->dense++;
-    lesson->best = MAX(lesson->best, fetch->worth);
     lesson->worth += fetch->worth;
-    lesson->ahead += rows_ahead(fetch);
 }
 
 static uint64_t hash_partition(struct bytes position)
@@ -80,10 +76,7 @@ static size_t rows_of(const struct lesson *lesson, bool is_in_order)
     bool is_sparse = is_in_order && lesson->sparse - lesson->dense > lesson->dense;
     if (is_sparse)
         return TIMES_SPARSE * lesson->largest + 1;
-    if (lesson->dense == 0)
-        return 0;
-    bool is_used = 2 * lesson->worth >= lesson->ahead;
-    return (is_used ? TIMES_USED * lesson->worth : TIMES_WASTE * lesson->best) + 1;
+    return lesson->dense > 0 ? TIMES_USED * lesson->worth + 1 : 0;
 }
 
 /* Rows of a probe, or 0 until the next is due. */

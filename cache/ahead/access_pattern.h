@@ -13,8 +13,6 @@
  * | pattern of the last fetches                   | rows that the next miss reads ahead           |
  * | DENSE: there are fetches of which at least a  | 8 times the sum of their worths, plus 1       |
  * |   fifth was used                              |                                               |
- * |   the same, but of all their rows less than   | twice the greatest worth, plus 1: the reader  |
- * |   half was used                               |   is slow, and rows become too old for use    |
  * | SPARSE, checked before DENSE: fetches of      | twice the rows of the largest of all these    |
  * |   which a hundredth to a fifth was used       |   fetches, plus 1                             |
  * |   outnumber the dense ones, and the last 6    |                                               |

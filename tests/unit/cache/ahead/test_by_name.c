@@ -260,7 +260,7 @@ static void far_from_the_begin_it_goes_on_inside(void **state)
     assert_true(open_at(&setup, "t", B("p0000\0"), true).is_known);
     assert_true(opens(&setup, ROW("p0000", "00034"))); /* the last that is known */
     assert_true(opens(&setup, ROW("p0000", "00035")));
-    assert_fetch(&setup, 2, ROW("p0000", "00035"), B("p0000\x01"), PAST(3));
+    assert_fetch(&setup, 2, ROW("p0000", "00035"), B("p0000\x01"), PAST(9));
     tear_down(&setup);
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/ahead/prefetcher.h"
 #include "cache/ahead/scan_answer.h"
-#include "cache/known/held_pages.h"
 #include "client/base/monitor.h"
 
 #include <assert.h>
@@ -10,7 +9,6 @@
 
 #define AHEAD_FIRST  2   /* pages ahead, beside one for each that was taken */
 #define WANTED_TIMES 1.5 /* what a consumer wants is an estimate */
-#define NEAR_FETCHES 3   /* a position that takes more requests is on another way */
 
 /* Of its share: what waits to be taken or is in flight, and the same however much is held. What is
  * apart from the cache has all of its share. */
@@ -42,20 +40,18 @@ struct prefetcher {
     atomic_bool is_left;      /* by the consumer: what is in flight is cancelled */
     atomic_size_t answered;   /* answers, which are progress; they grow inside the monitor */
     atomic_size_t fetched;    /* of them, not known already */
+    atomic_size_t held_bytes; /* of its share, what the consumer holds */
     struct monitor monitor;
     /* guarded by monitor */
     enum state state;
     struct failure failure; /* of FAILED */
     int64_t failed_ms;
     struct scan *scan;
-    size_t in_flight;       /* requests */
-    size_t jobs;            /* that may send more; in_flight at least */
-    double taken, wanted;   /* pages, since the begin */
-    int64_t requested_ms;   /* of the oldest answer */
-    bool is_awaited;        /* the consumer has seen all answers, and waits */
-    struct held_pages held; /* of a traversal */
-    /* the consumer's */
-    struct buffer frontier; /* everything before it was taken */
+    size_t in_flight;     /* requests */
+    size_t jobs;          /* that may send more; in_flight at least */
+    double taken, wanted; /* pages, since the begin */
+    int64_t requested_ms; /* of the oldest answer */
+    bool is_awaited;      /* the consumer has seen all answers, and waits */
 };
 
 struct job { /* one request on its way */
@@ -81,9 +77,7 @@ static void release(struct prefetcher *prefetcher)
 {
     if (atomic_fetch_sub(&prefetcher->references, 1) > 1)
         return;
-    held_pages_finish(&prefetcher->held);
     scan_destroy(prefetcher->scan);
-    buffer_finish(&prefetcher->frontier);
     monitor_finish(&prefetcher->monitor);
     free(prefetcher->table);
     free(prefetcher->filter);
@@ -137,7 +131,6 @@ int prefetcher_create(const struct prefetcher_source *source,
     prefetcher->since = options->since;
     prefetcher->is_apart = options->is_apart;
     prefetcher->is_traversal = options->is_traversal;
-    held_pages_init(&prefetcher->held);
     prefetcher->ahead_bytes = options->ahead_bytes;
     prefetcher->patience_ms = opener->patience_ms;
     prefetcher->wanted = INFINITY;
@@ -145,7 +138,6 @@ int prefetcher_create(const struct prefetcher_source *source,
     if (opener->call.command)
         (void)snprintf(prefetcher->command, sizeof(prefetcher->command), "%s",
                        opener->call.command);
-    buffer_init(&prefetcher->frontier, POSITION_MAX_BYTES);
     int r = create_scan(prefetcher, options);
     if (r < 0) {
         release(prefetcher);
@@ -217,7 +209,7 @@ static bool may_send_locked(const struct prefetcher *prefetcher, bool has_room)
 static size_t window_bytes_locked(const struct prefetcher *prefetcher)
 {
     size_t share = share_bytes(&prefetcher->source), limit = prefetcher->ahead_bytes;
-    size_t free = share - MIN(share, prefetcher->held.bytes);
+    size_t free = share - MIN(share, atomic_load(&prefetcher->held_bytes));
     size_t most = prefetcher->is_apart ? share : share / AHEAD_PART;
     size_t ahead = MAX(MIN(free, most), share / AHEAD_LEAST_PART);
     return MAX(limit > 0 ? MIN(limit, ahead) : ahead, 1);
@@ -552,107 +544,28 @@ int64_t prefetcher_requested_ms(struct prefetcher *prefetcher)
     return MIN(prefetcher->requested_ms, now_ms);
 }
 
-/* The frontier moves behind the item. NULL: behind everything. */
-static int move_frontier(struct prefetcher *prefetcher, const struct scan_item *item)
-{
-    struct bytes last = BYTES_LITERAL("");
-    if (item)
-        last = item->kind == SCAN_ROWS ? page_position(item->rows.page, item->rows.end - 1)
-                                       : item->key;
-    buffer_clear(&prefetcher->frontier);
-    (void)buffer_append(&prefetcher->frontier, last);
-    return buffer_append_string(&prefetcher->frontier, item ? POSITION_AFTER : POSITION_END);
-}
-
-/* The consumer of a traversal has taken the page, and visits it later. Where there is no room for
- * all of them, the first ones are given up. */
-static void hold(struct prefetcher *prefetcher, struct page *page)
-{
-    struct held_pages given;
-    struct held_page *held = prefetcher->is_traversal ? held_page_create(page) : NULL;
-    if (!held)
-        return;
-    held_pages_init(&given);
-    monitor_enter(&prefetcher->monitor);
-    held_pages_add(&prefetcher->held, held);
-    held_pages_limit(&prefetcher->held, share_bytes(&prefetcher->source), &given);
-    monitor_leave(&prefetcher->monitor);
-    held_pages_finish(&given);
-}
-
-/* The consumer has come to the position. */
-static void pass_held(struct prefetcher *prefetcher, struct bytes position)
-{
-    struct held_pages passed;
-    held_pages_init(&passed);
-    monitor_enter(&prefetcher->monitor);
-    held_pages_pass(&prefetcher->held, position, &passed);
-    monitor_leave(&prefetcher->monitor);
-    held_pages_finish(&passed);
-}
-
-/* Would one more page fit beside what is held? */
-static bool has_room(struct prefetcher *prefetcher)
+bool prefetcher_take(struct prefetcher *prefetcher, struct scan_item *ret)
 {
     INSIDE(&prefetcher->monitor);
-    return held_pages_have_room(&prefetcher->held, share_bytes(&prefetcher->source));
+    return take_locked(prefetcher, ret) == SCAN_ITEM;
 }
 
-/* Takes one item; its page takes the place of the one before. 0, or -errno. */
-static int pass_item(struct prefetcher *prefetcher, struct caller *caller, struct page **page)
+void prefetcher_run_ahead(struct prefetcher *prefetcher)
 {
-    struct scan_item item = {0};
-    int r = prefetcher_next(prefetcher, caller, true, &item);
-    if (r < 0)
-        return r;
-    if (r > 0)
-        hold(prefetcher, item.rows.page);
-    page_unref(*page);
-    *page = item.rows.page;
-    r = move_frontier(prefetcher, r > 0 ? &item : NULL);
-    return r < 0 ? call_fail(&caller->call, r, "out of memory") : 0;
-}
-
-static bool is_passed(const struct prefetcher *prefetcher, struct bytes position)
-{
-    return bytes_compare(position, buffer_bytes(&prefetcher->frontier)) < 0;
-}
-
-int prefetcher_reach(struct prefetcher *prefetcher, struct caller *caller, struct bytes position,
-                     bool must_fit, struct page **ret_page)
-{
-    _cleanup_(page_unrefp) struct page *page = NULL;
-    int fetches = 0; /* items for which a request was answered meanwhile */
-    if (is_passed(prefetcher, position))
-        return REACH_NOT;
-    while (!is_passed(prefetcher, position)) {
-        size_t before = prefetcher->fetched;
-        if (fetches > NEAR_FETCHES)
-            return REACH_NOT;
-        if (must_fit && !has_room(prefetcher))
-            return REACH_FULL;
-        int r = pass_item(prefetcher, caller, &page);
-        if (r < 0)
-            return r;
-        fetches += prefetcher->fetched > before;
-    }
-    *ret_page = TAKE_PTR(page);
-    return REACH_IN_CACHE;
-}
-
-void prefetcher_follow(struct prefetcher *prefetcher, struct bytes position)
-{
-    bool is_item = true;
-    while (is_item && !is_passed(prefetcher, position)) {
-        struct scan_item item = {0};
-        monitor_enter(&prefetcher->monitor);
-        is_item = take_locked(prefetcher, &item) == SCAN_ITEM;
-        monitor_leave(&prefetcher->monitor);
-        if (is_item)
-            hold(prefetcher, item.rows.page);
-        is_item = is_item && move_frontier(prefetcher, &item) == 0;
-        run_finish(&item.rows);
-    }
-    pass_held(prefetcher, position);
     (void)pump(prefetcher, NULL);
+}
+
+size_t prefetcher_fetched(const struct prefetcher *prefetcher)
+{
+    return atomic_load(&prefetcher->fetched);
+}
+
+size_t prefetcher_share_bytes(const struct prefetcher *prefetcher)
+{
+    return share_bytes(&prefetcher->source);
+}
+
+void prefetcher_set_held(struct prefetcher *prefetcher, size_t bytes)
+{
+    atomic_store(&prefetcher->held_bytes, bytes);
 }

@@ -18,10 +18,6 @@
  * - With a filter, pages have few rows or none, and the next row may be many requests away. So
  *   while the consumer waits, only the limit of bytes and the window apply.
  *
- * A traversal lists directories first and visits their entities later. It keeps references to the
- * pages that its consumer has taken and not passed (held_pages.h), so that they are still there
- * for the visit. It runs ahead only in the room that these leave.
- *
  * Failures. If the request for the next item fails, prefetcher_next returns the failure once
  * everything before it was taken; its next call sends the request again. A failure older than a
  * second is not returned: the request is sent again at once. If a request farther ahead fails, for
@@ -72,8 +68,8 @@ struct prefetcher_options {
     /* READ_ROWS, READ_KEYS: as in struct query, copied; select: only if is_apart. With a filter the
      * scan is scan_filtered, and everything is requested. */
     const char *filter, *select;
-    bool is_traversal; /* READ_ROWS: taken pages are held until the consumer passes them;
-                          READ_LEVEL: rows show most of the names, so few guesses are sent */
+    bool is_traversal; /* READ_ROWS: row_reader.h; READ_LEVEL: rows show most of the names, so few
+                          guesses are sent */
 };
 
 /* Sends nothing. Its requests are counted for the opener's command, and each may take the opener's
@@ -95,22 +91,17 @@ int64_t prefetcher_requested_ms(struct prefetcher *prefetcher);
 int prefetcher_next(struct prefetcher *prefetcher, struct caller *caller, bool may_wait,
                     struct scan_item *ret);
 
-enum reach {
-    REACH_NOT,      /* the consumer has passed it, or it is too far ahead: the caller requests it */
-    REACH_IN_CACHE, /* it has arrived: the caller asks the range cache again while it has ret_page
-                       (NULL: the item has no page; or, in traversals.h, another thread took it,
-                       and its page may have been evicted) */
-    REACH_FULL,     /* must_fit, and the next page does not fit beside the held pages */
-};
-/* Not for READ_LEVEL. Takes items up to the one at `position`. If an item does not fit beside the
- * held pages and must_fit is false, the first held pages are given up for it. Returns enum reach,
- * or -errno with the reason in caller->call. */
-int prefetcher_reach(struct prefetcher *prefetcher, struct caller *caller, struct bytes position,
-                     bool must_fit, struct page **ret_page);
-/* The consumer has reached `position` with rows from the range cache: takes the items that have
- * arrived before it, gives up the held pages before it, and sends what may now be sent. Never
- * blocks. */
-void prefetcher_follow(struct prefetcher *prefetcher, struct bytes position);
+/* The next item, if it has arrived; the caller finishes it as above. Sends nothing. */
+bool prefetcher_take(struct prefetcher *prefetcher, struct scan_item *ret);
+/* Sends what may be sent now. */
+void prefetcher_run_ahead(struct prefetcher *prefetcher);
+/* How many requests were answered so far, without those that known pages answered. */
+size_t prefetcher_fetched(const struct prefetcher *prefetcher);
+
+/* The prefetcher's share of the cache now. It runs ahead only in the room beside the bytes of taken
+ * pages that the consumer holds. */
+size_t prefetcher_share_bytes(const struct prefetcher *prefetcher);
+void prefetcher_set_held(struct prefetcher *prefetcher, size_t bytes);
 
 DEFINE_CLEANUP(struct prefetcher *, prefetcher_leave);
 

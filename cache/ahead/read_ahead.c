@@ -187,7 +187,7 @@ void read_cursor_init(struct read_cursor *cursor)
 
 void read_cursor_reset(struct read_cursor *cursor)
 {
-    prefetcher_leave(TAKE_PTR(cursor->prefetcher));
+    row_reader_destroy(TAKE_PTR(cursor->reader));
     cursor->misses = 0;
     cursor->listed_bytes = 0;
 }
@@ -213,7 +213,7 @@ static enum read_kind choose_kind(const struct read_ahead *read_ahead,
     return is_too_long && step->question.keys_suffice ? READ_KEYS : READ_ROWS;
 }
 
-/* By the listing's own prefetcher. enum reach, or -errno. */
+/* By the listing's own reader. enum reach, or -errno. */
 static int reach_by_cursor(struct read_ahead *read_ahead, struct caller *caller,
                            struct read_cursor *cursor, enum read_kind kind,
                            const struct question *question, struct bytes position,
@@ -223,30 +223,30 @@ static int reach_by_cursor(struct read_ahead *read_ahead, struct caller *caller,
     bool is_of_use =
         cursor->kind == kind && clock_now_ms(clock) - cursor->used_ms <= FRESHNESS_KEPT_MS;
     if (!is_of_use)
-        prefetcher_leave(TAKE_PTR(cursor->prefetcher));
+        row_reader_destroy(TAKE_PTR(cursor->reader));
     cursor->kind = kind;
     struct prefetcher_options options = {.kind = kind,
                                          .table = question->table,
                                          .range = {position, question->range.hi},
                                          .since = question->since};
-    int r = cursor->prefetcher ? 0
-                               : prefetcher_create(&read_ahead->prefetchers, &options, caller,
-                                                   &cursor->prefetcher);
+    int r = cursor->reader
+                ? 0
+                : row_reader_create(&read_ahead->prefetchers, &options, caller, &cursor->reader);
     if (r < 0)
         return r;
-    r = prefetcher_reach(cursor->prefetcher, caller, position, false, ret_page);
+    r = row_reader_reach(cursor->reader, caller, position, false, ret_page);
     cursor->used_ms = clock_now_ms(clock);
     r = caller_forgive(caller, r);
     if (r == REACH_NOT) /* the listing is elsewhere, or something failed */
-        prefetcher_leave(TAKE_PTR(cursor->prefetcher));
+        row_reader_destroy(TAKE_PTR(cursor->reader));
     return r;
 }
 
 /* The first miss is left to the listing itself: most directories are small. With one request at a
  * time nothing is gained ahead of a listing; but a scan of rows goes on inside a partition that a
  * page ends in, and over its border, where the listing could only ask for what is behind. */
-static bool gains_by_prefetcher(const struct read_ahead *read_ahead, struct read_cursor *cursor,
-                                enum read_kind kind, struct range directory)
+static bool gains_by_reader(const struct read_ahead *read_ahead, struct read_cursor *cursor,
+                            enum read_kind kind, struct range directory)
 {
     bool is_first = cursor->misses++ == 0;
     return !is_first && (read_ahead->source.parallelism > 1 ||
@@ -263,18 +263,18 @@ static int reach_rows(struct read_ahead *read_ahead, struct caller *caller,
     int r = kind == READ_ROWS ? reach_by_traversal(read_ahead, caller, directory, &step->question,
                                                    position, ret_page, &traverses)
                               : REACH_NOT;
-    if (r != REACH_NOT || !gains_by_prefetcher(read_ahead, cursor, kind, directory))
+    if (r != REACH_NOT || !gains_by_reader(read_ahead, cursor, kind, directory))
         return r;
     return reach_by_cursor(read_ahead, caller, cursor, kind, &step->question, position, ret_page);
 }
 
-/* The listing takes its next rows from the cache: its prefetcher goes on, too. */
+/* The listing takes its next rows from the cache: its reader goes on, too. */
 static void follow(struct read_ahead *read_ahead, struct read_cursor *cursor, enum read_kind kind,
                    struct bytes position)
 {
-    if (!cursor->prefetcher || cursor->kind != kind)
+    if (!cursor->reader || cursor->kind != kind)
         return;
-    prefetcher_follow(cursor->prefetcher, position);
+    row_reader_follow(cursor->reader, position);
     cursor->used_ms = clock_now_ms(read_ahead->source.clock);
 }
 

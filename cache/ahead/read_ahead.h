@@ -17,7 +17,7 @@
  * It also marks what a process has passed, which the range cache evicts first.
  *
  * Any thread; blocks for the requests that it sends or waits for. */
-#include "cache/ahead/prefetcher.h"
+#include "cache/ahead/row_reader.h"
 #include "cache/known/freshness.h"
 #include "client/filter/filter.h"
 
@@ -51,9 +51,9 @@ int read_ahead_directory(struct read_ahead *read_ahead, struct caller *caller,
                          struct seen *ret);
 
 struct read_cursor { /* of one listing; embedded, or on the stack, one thread at a time; private */
-    struct prefetcher *prefetcher; /* NULL: none */
-    enum read_kind kind;           /* of the prefetcher */
-    int64_t used_ms;               /* when the prefetcher was used last */
+    struct row_reader *reader; /* NULL: none */
+    enum read_kind kind;       /* of the reader */
+    int64_t used_ms;           /* when the reader was used last */
     int misses;
     int top;             /* rows that the listing's own query requests */
     size_t listed_bytes; /* size of the rows that the listing has shown */

@@ -11,8 +11,8 @@ enum state { FREE, IDLE, BUSY };
 struct traversal {
     enum state state;
     uint64_t process;
-    struct owned_range where; /* from where it began to the end of what the process traverses */
-    struct prefetcher *prefetcher; /* NULL: to be created */
+    struct owned_range where;  /* from where it began to the end of what the process traverses */
+    struct row_reader *reader; /* NULL: to be created */
     int64_t last_ms;
     int strays;
     uint64_t turns; /* times that a thread of the process reached something */
@@ -22,7 +22,7 @@ struct traversals {
     struct prefetcher_source source;
     int64_t end_ms;
     struct monitor monitor; /* tells that one is no longer BUSY */
-    /* guarded by monitor; the prefetcher of a BUSY one belongs to its thread */
+    /* guarded by monitor; the reader of a BUSY one belongs to its thread */
     struct traversal all[TRAVERSALS_MAX];
 };
 
@@ -45,18 +45,18 @@ int traversals_create(const struct prefetcher_source *source, int64_t end_ms,
 static void check_locked(const struct traversal *traversal)
 {
     assert((traversal->state == FREE) == (traversal->process == 0));
-    assert(traversal->state != FREE || !traversal->prefetcher);
+    assert(traversal->state != FREE || !traversal->reader);
     assert(traversal->state != IDLE || owned_range_is_set(&traversal->where));
 }
 
-/* The place is FREE afterwards. Hands out its prefetcher, to be left outside the monitor. */
-static struct prefetcher *end_locked(struct traversal *traversal)
+/* The place is FREE afterwards. Hands out its reader, to be destroyed outside the monitor. */
+static struct row_reader *end_locked(struct traversal *traversal)
 {
-    struct prefetcher *prefetcher = TAKE_PTR(traversal->prefetcher);
+    struct row_reader *reader = TAKE_PTR(traversal->reader);
     owned_range_finish(&traversal->where);
     *traversal = (struct traversal){.state = FREE, .where = traversal->where};
     check_locked(traversal);
-    return prefetcher;
+    return reader;
 }
 
 void traversals_destroy(struct traversals *traversals)
@@ -64,7 +64,7 @@ void traversals_destroy(struct traversals *traversals)
     if (!traversals)
         return;
     for (size_t i = 0; i < TRAVERSALS_MAX; i++)
-        prefetcher_leave(end_locked(&traversals->all[i]));
+        row_reader_destroy(end_locked(&traversals->all[i]));
     monitor_finish(&traversals->monitor);
     free(traversals);
 }
@@ -72,7 +72,7 @@ void traversals_destroy(struct traversals *traversals)
 void traversals_end_quiet(struct traversals *traversals)
 {
     int64_t oldest_ms = clock_now_ms(traversals->source.clock) - traversals->end_ms;
-    struct prefetcher *ended[TRAVERSALS_MAX] = {0};
+    struct row_reader *ended[TRAVERSALS_MAX] = {0};
     monitor_enter(&traversals->monitor);
     for (size_t i = 0; i < TRAVERSALS_MAX; i++) {
         struct traversal *traversal = &traversals->all[i];
@@ -81,7 +81,7 @@ void traversals_end_quiet(struct traversals *traversals)
     }
     monitor_leave(&traversals->monitor);
     for (size_t i = 0; i < TRAVERSALS_MAX; i++)
-        prefetcher_leave(ended[i]);
+        row_reader_destroy(ended[i]);
 }
 
 /* The process's traversal of the table; NULL: it has none. */
@@ -115,7 +115,7 @@ static struct traversal *find_place_locked(struct traversals *traversals)
 
 static bool goes_on_at(const struct traversal *traversal, struct bytes position)
 {
-    return traversal->prefetcher && traversal->strays < STRAYS_MAX &&
+    return traversal->reader && traversal->strays < STRAYS_MAX &&
            range_holds(traversal->where.range, position);
 }
 
@@ -142,7 +142,7 @@ static int await_locked(struct traversals *traversals, struct caller *caller, co
 /* Begins at the position, in the process's own place or another. NULL: no place, or no memory. */
 static struct traversal *begin_locked(struct traversals *traversals, struct traversal *own,
                                       uint64_t process, const struct owned_range *whole,
-                                      struct bytes position, struct prefetcher **ret_left)
+                                      struct bytes position, struct row_reader **ret_left)
 {
     struct traversal *traversal = own ? own : find_place_locked(traversals);
     if (!traversal)
@@ -155,13 +155,13 @@ static struct traversal *begin_locked(struct traversals *traversals, struct trav
     return traversal;
 }
 
-/* Makes the process's traversal BUSY. A prefetcher of NULL is to be created. *ret NULL: there is no
+/* Makes the process's traversal BUSY. A reader of NULL is to be created. *ret NULL: there is no
  * place for a traversal. */
 static int enter(struct traversals *traversals, struct caller *caller,
                  const struct traversal_step *step, struct traversal **ret, bool *ret_has_waited)
 {
     const struct owned_range *whole = step->whole;
-    struct prefetcher *left = NULL;
+    struct row_reader *left = NULL;
     struct traversal *traversal;
     monitor_enter(&traversals->monitor);
     int r = await_locked(traversals, caller, whole->table, &traversal, ret_has_waited);
@@ -170,7 +170,7 @@ static int enter(struct traversals *traversals, struct caller *caller,
     if (r == 0 && traversal)
         traversal->state = BUSY;
     monitor_leave(&traversals->monitor);
-    prefetcher_leave(left);
+    row_reader_destroy(left);
     *ret = traversal;
     return fetcher_explain(traversals->source.fetcher, whole->table, caller, r);
 }
@@ -178,7 +178,7 @@ static int enter(struct traversals *traversals, struct caller *caller,
 /* The traversal is IDLE, or after a failure (r < 0) ended. r: enum reach or -errno. */
 static void leave(struct traversals *traversals, struct traversal *traversal, int r, int strays)
 {
-    struct prefetcher *ended = NULL;
+    struct row_reader *ended = NULL;
     monitor_enter(&traversals->monitor);
     traversal->state = IDLE;
     traversal->turns += r == REACH_IN_CACHE;
@@ -189,7 +189,7 @@ static void leave(struct traversals *traversals, struct traversal *traversal, in
     check_locked(traversal);
     monitor_notify(&traversals->monitor);
     monitor_leave(&traversals->monitor);
-    prefetcher_leave(ended);
+    row_reader_destroy(ended);
 }
 
 int traversals_reach(struct traversals *traversals, struct caller *caller,
@@ -201,17 +201,16 @@ int traversals_reach(struct traversals *traversals, struct caller *caller,
     int r = enter(traversals, caller, step, &traversal, &has_waited);
     if (r < 0 || !traversal)
         return r < 0 ? r : REACH_NOT;
-    int strays = traversal->prefetcher ? traversal->strays : 0;
+    int strays = traversal->reader ? traversal->strays : 0;
     struct prefetcher_options options = {.kind = READ_ROWS,
                                          .table = traversal->where.table,
                                          .range = traversal->where.range,
                                          .since = step->since,
                                          .is_traversal = true};
-    if (!traversal->prefetcher)
-        r = prefetcher_create(&traversals->source, &options, caller, &traversal->prefetcher);
+    if (!traversal->reader)
+        r = row_reader_create(&traversals->source, &options, caller, &traversal->reader);
     if (r == 0)
-        r = prefetcher_reach(traversal->prefetcher, caller, step->position, step->must_fit,
-                             ret_page);
+        r = row_reader_reach(traversal->reader, caller, step->position, step->must_fit, ret_page);
     if (r == REACH_NOT && has_waited) /* another thread has passed it: no stray */
         r = REACH_IN_CACHE;
     leave(traversals, traversal, r, r == REACH_NOT ? strays + 1 : 0);
@@ -237,6 +236,6 @@ void traversals_follow(struct traversals *traversals, uint64_t process, const ch
     struct traversal *traversal = enter_known(traversals, process, table, position);
     if (!traversal)
         return;
-    prefetcher_follow(traversal->prefetcher, position);
+    row_reader_follow(traversal->reader, position);
     leave(traversals, traversal, REACH_IN_CACHE, traversal->strays);
 }

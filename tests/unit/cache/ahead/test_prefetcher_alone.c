@@ -56,7 +56,7 @@ static void without_a_thread_nothing_is_sent_ahead(void **state)
     size_t asked = gate_store_arrived(setup.fetching.store);
     for (int i = 0; i < 3; i++)
         (void)take_rows(&setup, prefetcher, &taken);
-    prefetcher_follow(prefetcher, B("p0004"));
+    prefetcher_run_ahead(prefetcher);
     allow_threads(&before);
     assert_int_equal(r, -EAGAIN);
     assert_int_equal(asked, 0);

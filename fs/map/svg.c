@@ -11,6 +11,7 @@
 #define MAP_TOP     36.0
 #define MAP_HEIGHT  540.0
 #define MARGIN      8.0
+#define BORDER      2.0    /* at most, of the line that is inside a box */
 #define LEAST_SHARE 2000   /* of all: a square of 16 pixels */
 #define SMALL_SHARE 0.0025 /* of all: the scale where one entity is a large square */
 #define LINE_WIDTH  112    /* columns of the warnings */
@@ -111,14 +112,26 @@ static struct text text_for(struct box box, struct bytes name, size_t max_lines)
     return text;
 }
 
-static int append_text(struct picture *picture, struct box box, const struct text *text,
-                       size_t line, struct bytes words)
+static int append_text(struct box box, const struct text *text, size_t line, struct bytes words,
+                       struct buffer *ret)
 {
     (void)buffer_append_format(
-        &picture->labels, "<text x=\"%.1f\" y=\"%.1f\" font-size=\"%d\">", box.x + MARGIN / 2,
+        ret, "<text x=\"%.1f\" y=\"%.1f\" font-size=\"%d\">", box.x + MARGIN / 2,
         box.y + ((double)line * CHARACTER_HEIGHT + 1.1) * text->size, text->size);
-    (void)append_xml(words, &picture->labels);
-    return buffer_append_string(&picture->labels, "</text>\n");
+    (void)append_xml(words, ret);
+    return buffer_append_string(ret, "</text>\n");
+}
+
+/* Hides the lines below a label of so many lines and columns, but not the border of its box. */
+static int append_background(struct box box, const struct text *text, size_t lines, size_t columns,
+                             struct buffer *ret)
+{
+    double width = (double)columns * CHARACTER_WIDTH * text->size + MARGIN / 2;
+    double height = ((double)lines * CHARACTER_HEIGHT + 0.1) * text->size;
+    (void)append_box(ret, (struct box){box.x + BORDER, box.y + BORDER,
+                                       MIN(width, box.width - 2 * BORDER),
+                                       MIN(height, box.height - 2 * BORDER)});
+    return buffer_append_string(ret, " fill=\"#fff\"/>\n");
 }
 
 static int append_name(const struct picture *picture, const struct survey_node *node,
@@ -137,9 +150,10 @@ static int append_xml_name(const struct picture *picture, const struct survey_no
     return r < 0 ? r : append_xml(buffer_bytes(&name), ret);
 }
 
-/* The name in lines as wide as the box, and how much it is if there is room. */
+/* The name in lines as wide as the box, and how much it is if there is room. is_over: there are
+ * smaller boxes in the box. */
 static int append_label(struct picture *picture, struct box box, const struct map_part *part,
-                        size_t max_lines)
+                        size_t max_lines, bool is_over)
 {
     const struct survey_counts *counts = &part->counts;
     char much[MAX(PROGRESS_NUMBER_SIZE, PROGRESS_BYTES_SIZE)];
@@ -148,21 +162,27 @@ static int append_label(struct picture *picture, struct box box, const struct ma
                                             : progress_number(counts->entities, much));
     _cleanup_(buffer_finish) struct buffer name = {.max = MAP_TEXT_MAX_BYTES};
     _cleanup_(buffer_finish) struct buffer cut = {.max = MAP_TEXT_MAX_BYTES};
+    _cleanup_(buffer_finish) struct buffer texts = {.max = MAP_TEXT_MAX_BYTES};
     int r = append_name(picture, part->node, &name);
     struct text text = text_for(box, buffer_bytes(&name), max_lines);
-    size_t line = 0;
+    size_t line = 0, columns = 0;
     if (r < 0 || text.lines == 0)
         return r;
     r = map_append_cut(buffer_bytes(&name), text.columns * text.name_lines, &cut);
     for (struct bytes rest = buffer_bytes(&cut); rest.size > 0 && r == 0; line++) {
         struct bytes words = bytes_first(rest, map_beginning(rest, text.columns));
-        r = words.size > 0 ? append_text(picture, box, &text, line, words) : 0;
+        r = words.size > 0 ? append_text(box, &text, line, words, &texts) : 0;
+        columns = MAX(columns, map_columns(words));
         rest = bytes_skip(rest, words.size > 0 ? words.size : rest.size);
     }
     picture->labelled++;
-    if (r == 0 && line < text.lines && number.size <= text.columns)
-        r = append_text(picture, box, &text, line, number);
-    return r;
+    if (r == 0 && line < text.lines && number.size <= text.columns) {
+        r = append_text(box, &text, line++, number, &texts);
+        columns = MAX(columns, number.size);
+    }
+    if (r == 0 && is_over)
+        r = append_background(box, &text, line, columns, &picture->labels);
+    return r < 0 ? r : buffer_append(&picture->labels, buffer_bytes(&texts));
 }
 
 /* A rectangle without smaller ones in it. */
@@ -176,8 +196,9 @@ static int draw_box(struct picture *picture, const struct map_part *part, struct
     (void)buffer_append_string(&picture->boxes, "\n");
     (void)append_counts(picture->drawing, &part->counts, &picture->boxes);
     (void)buffer_append_string(&picture->boxes, "</title></rect>\n");
-    return r < 0 || !node ? r
-                          : append_label(picture, box, part, node->is_partition ? NAME_LINES : 1);
+    return r < 0 || !node
+               ? r
+               : append_label(picture, box, part, node->is_partition ? NAME_LINES : 1, false);
 }
 
 static int draw_part(struct picture *picture, const struct map_part *part, struct box box,
@@ -226,7 +247,7 @@ static int draw_part(struct picture *picture, const struct map_part *part, struc
     else if (r == 0)
         r = draw_parts(picture, &parts, box, level + 1);
     if (r == 0 && level > 0 && parts.count > 0 && picture->labelled == labelled)
-        r = append_label(picture, box, part, 1);
+        r = append_label(picture, box, part, 1, true);
     map_parts_finish(&parts);
     if (r == 0 && (level == 1 || level == 2)) {
         (void)append_box(&picture->borders, box);
@@ -337,8 +358,7 @@ static int append_picture(struct picture *picture, double height, struct buffer 
     (void)buffer_append(ret, buffer_bytes(&picture->boxes));
     (void)buffer_append_string(ret, "</g>\n<g id=\"borders\" fill=\"none\" stroke=\"#000\">\n");
     (void)buffer_append(ret, buffer_bytes(&picture->borders));
-    (void)buffer_append_string(ret, "</g>\n<g id=\"labels\" stroke=\"#fff\" stroke-width=\"3\" "
-                                    "paint-order=\"stroke\">\n");
+    (void)buffer_append_string(ret, "</g>\n<g id=\"labels\" pointer-events=\"none\">\n");
     (void)buffer_append(ret, buffer_bytes(&picture->labels));
     (void)buffer_append_string(ret, "</g>\n<g id=\"notes\">\n");
     (void)buffer_append(ret, buffer_bytes(&picture->notes));

@@ -231,10 +231,36 @@ def pictured(service, table, tmp_path, *arguments):
     return xml.etree.ElementTree.parse(file).getroot()
 
 
+def group_of(picture, name):
+    (group,) = [group for group in picture.iter(f"{SVG}g") if group.get("id") == name]
+    return group
+
+
+def edges_of(rect):
+    """(left, top, right, bottom)"""
+    x, y, width, height = (float(rect.get(name)) for name in ("x", "y", "width", "height"))
+    return x, y, x + width, y + height
+
+
+def edges_of_text(text):
+    """Of a fixed width, in which a character takes 0.6 of the size."""
+    x, y, size = (float(text.get(name)) for name in ("x", "y", "font-size"))
+    return x, y - 0.75 * size, x + 0.6 * size * len(text.text), y + 0.25 * size
+
+
+def is_inside(inner, outer):
+    return outer[0] <= inner[0] and outer[1] <= inner[1] and inner[2] <= outer[2] and inner[3] <= outer[3]
+
+
+def is_crossed(area, rect):
+    """By an edge of the rectangle."""
+    touches = rect[0] < area[2] and area[0] < rect[2] and rect[1] < area[3] and area[1] < rect[3]
+    return touches and not is_inside(area, rect)
+
+
 def boxes(picture):
     """(area, name, entities, partitions, fill) of each rectangle that has no smaller ones"""
-    (group,) = [group for group in picture.iter(f"{SVG}g") if group.get("id") == "map"]
-    for rect in group:
+    for rect in group_of(picture, "map"):
         name, counts = rect.find(f"{SVG}title").text.split("\n")
         entities, partitions = re.fullmatch(r"(?:[\d.]+ \w+, )?([\d,]+) entit\w+, ([\d,]+) partitions?", counts).groups()
         area = float(rect.get("width")) * float(rect.get("height"))
@@ -242,25 +268,18 @@ def boxes(picture):
 
 
 def labels(picture):
-    (group,) = [group for group in picture.iter(f"{SVG}g") if group.get("id") == "labels"]
-    return [text.text for text in group]
+    return [text.text for text in group_of(picture, "labels") if text.tag == f"{SVG}text"]
 
 
 def scale(picture):
     """The area of an entity, or of a hundredth of all, as the square below the picture shows it."""
-    (group,) = [group for group in picture.iter(f"{SVG}g") if group.get("id") == "notes"]
-    square, text = group[0], group[1].text
+    square, text = group_of(picture, "notes")[0], group_of(picture, "notes")[1].text
     return float(square.get("width")) * float(square.get("height")) / float(re.match(r"= ([\d.]+)", text)[1])
 
 
 def overlaps(picture):
-    (group,) = [group for group in picture.iter(f"{SVG}g") if group.get("id") == "map"]
-    corners = []
-    for rect in group:
-        x, y, width, height = (float(rect.get(name)) for name in ("x", "y", "width", "height"))
-        assert 8 <= x <= x + width <= 968.02 and 36 <= y <= y + height <= 576.02
-        corners.append((x, y, x + width, y + height))
-    corners.sort()
+    corners = sorted(map(edges_of, group_of(picture, "map")))
+    assert all(is_inside(each, (8, 36, 968.02, 576.02)) for each in corners)
     for i, (_, top, right, bottom) in enumerate(corners):
         for left, other_top, _, other_bottom in corners[i + 1 :]:
             if left >= right - 0.02:
@@ -288,6 +307,25 @@ def test_areas_are_shares(service, shape, tmp_path):
 
 
 @LOCAL
+@pytest.mark.parametrize("shape", SHAPES)
+def test_no_line_crosses_a_label(service, shape, tmp_path):
+    """A label is inside its rectangle, or over a background that hides those in its rectangle."""
+    service.fill(shape, shape, "20000")
+    picture = pictured(service, shape, tmp_path)
+    lines = [edges_of(rect) for name in ("map", "borders") for rect in group_of(picture, name)]
+    of_first_level = [edges_of(rect) for rect in group_of(picture, "borders") if rect.get("stroke-width") == "3"]
+    drawn_labels = group_of(picture, "labels")
+    backgrounds = [edges_of(each) for each in drawn_labels if each.tag == f"{SVG}rect"]
+    assert len(labels(picture)) + len(backgrounds) == len(drawn_labels) and len(labels(picture)) > 0
+    for background in backgrounds:
+        assert any(is_inside(background, border) for border in of_first_level)
+    for text in drawn_labels.iter(f"{SVG}text"):
+        area = edges_of_text(text)
+        hidden = [is_inside(area, background) for background in backgrounds]
+        assert any(hidden) or not any(is_crossed(area, line) for line in lines + backgrounds), text.text
+
+
+@LOCAL
 def test_the_large_ones_are_named(service, packages, tmp_path):
     picture = pictured(service, packages, tmp_path)
     assert labels(picture) == ["Newtonsoft.Json", "12", "Nexus", "3", "NuGet", "5", "zlib", "19", "abc"]
@@ -306,7 +344,7 @@ def test_an_empty_table(service, make_table, tmp_path):
     assert json.loads(drawn(service, "nothing", "--json"))["parts"] == []
     picture = pictured(service, "nothing", tmp_path)
     assert [(entities, name) for _, name, entities, *_ in boxes(picture)] == [(0, "nothing")]
-    (notes,) = [group for group in picture.iter(f"{SVG}g") if group.get("id") == "notes"]
+    notes = group_of(picture, "notes")
     assert [note.text for note in notes if note.text] == ["The table is empty."]  # no scale of what is not there
 
 

@@ -28,7 +28,7 @@ sys.exit(soak.main())
 @pytest.mark.skipif(os.geteuid() != 0, reason="the soak's programs work as root")
 def test_the_soak_ends_though_its_mounts_hang(tmp_path):
     words = [sys.executable, "-c", HANGING, ROOT / "tests/soak", "--seconds", "4", "--seed", "1"]
-    done = run(*words, check=False, env=environment(TMPDIR=str(tmp_path)))
+    done = run(*words, check=False, timeout=200, env=environment(TMPDIR=str(tmp_path)))
     assert done.returncode == 1, done
     assert re.search(r"^WRONG  \w+ on (plain|writeback) hangs in \[", done.stdout, re.MULTILINE)
     assert re.search(r"^WRONG  hangs: .*run:\d+ > (end_programs|stop_mounts):\d+", done.stdout, re.MULTILINE)

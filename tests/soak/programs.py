@@ -19,8 +19,9 @@ ROWS = 12
 
 # What a program prints if the service, or the mount, does not answer. Then the change may be made or not.
 AWAY = re.compile(
-    "Connection (timed out|refused|reset)|Transport endpoint is not connected|Software caused connection abort"
-    "|Read-only file system|Input/output error|No route to host|Host is down|Network is unreachable|not mounted|no answer|Timeout was reached"
+    r"Connection (timed out|refused|reset)|Transport endpoint is not connected|Software caused connection abort"
+    r"|Read-only file system|Input/output error|No route to host|Host is down|Network is unreachable|not mounted"
+    r"|no answer|Timeout was reached|HTTP 50\d"
 )
 
 

@@ -124,7 +124,8 @@ static bool follows_begin(struct by_name *by_name, const struct question *questi
     struct question before = *question;
     struct seen seen;
     before.range = (struct range){begin, question->range.lo};
-    before.since = stamp_since(INT64_MIN); /* a hint, however old: all is fetched anew */
+    /* any age is good enough for a hint; the rows themselves are fetched again */
+    before.since = stamp_since(INT64_MIN);
     if (range_is_empty(before.range))
         return true;
     int known = overlay_find(by_name->source.overlay, &before, &seen, NULL);
@@ -159,8 +160,8 @@ static int fetch(struct by_name *by_name, struct caller *caller, const struct qu
                          ret_is_own);
 }
 
-/* The failure may be caused by rows that were only read ahead. Then the caller asks again for those
- * that it needs. */
+/* The failure may be due to rows that were only read ahead. Then the request is sent again for the
+ * needed rows alone. */
 static int forgive(struct by_name *by_name, struct caller *caller, const struct question *question,
                    int r)
 {
@@ -191,7 +192,7 @@ int by_name_fetch_partition(struct by_name *by_name, struct caller *caller,
     return 0;
 }
 
-/* The first row from the name on. */
+/* Fetches the first row from the name on. */
 static int fetch_gap(struct by_name *by_name, struct caller *caller,
                      const struct question *question, struct page **ret_page)
 {

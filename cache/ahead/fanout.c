@@ -12,7 +12,7 @@ struct count { /* of a level's first rows */
     struct page *page; /* of the level's begin, if it was fetched; held, so that it stays known */
 };
 
-/* The whole page is fetched, also what is known of it: so one request fills all gaps. */
+/* Fetches the whole page, including what is known of it: so one request fills all gaps. */
 static int fetch_first_page(struct count *count)
 {
     const struct question *question = count->question;
@@ -37,7 +37,7 @@ static int next_rows(struct count *count, struct seen *ret)
     return r < 0 ? r : overlay_next(count->overlay, count->caller, &count->rest, &on_miss, ret);
 }
 
-/* 1: there may be more rows; 0: there are none; or -errno. */
+/* 1: more rows may follow; 0: none do; or -errno. */
 static int count_more(struct count *count)
 {
     struct seen seen = {0};

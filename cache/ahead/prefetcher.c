@@ -10,13 +10,14 @@
 #define AHEAD_FIRST  2   /* pages ahead, beside one for each that was taken */
 #define WANTED_TIMES 1.5 /* what a consumer wants is an estimate */
 
-/* Of its share: what waits to be taken or is in flight, and the same however much is held. What is
- * apart from the cache has all of its share. */
+/* Parts of the prefetcher's share of the cache: the most that waits to be taken or is in flight;
+ * and the least that may do so, however much is held. A prefetcher apart from the cache uses all of
+ * its share. */
 #define AHEAD_PART       2
 #define AHEAD_LEAST_PART 8
 #define NAMES_PART       4  /* the same of partitions: their pages wait in the cache */
 #define ANSWERS_A_GUESS  16 /* of a traversal's names: most of them are known by the rows */
-/* A failure that is older tells nothing about the service of now: the consumer asks again. */
+/* An older failure says nothing about the service now: the consumer's request is sent again. */
 #define FAILURE_KEPT_MS 1000
 
 /* | state    | sends                               | left by                                  |
@@ -49,7 +50,7 @@ struct prefetcher {
     struct scan *scan;
     size_t in_flight;     /* requests */
     size_t jobs;          /* that may send more; in_flight at least */
-    double taken, wanted; /* pages, since the begin */
+    double taken, wanted; /* pages, since the start */
     int64_t requested_ms; /* of the oldest answer */
     bool is_awaited;      /* the consumer has seen all answers, and waits */
 };
@@ -85,7 +86,7 @@ static void release(struct prefetcher *prefetcher)
     free(prefetcher);
 }
 
-/* The bytes that all prefetchers may run ahead are divided anew when their number changes. */
+/* The bytes that all prefetchers may read ahead are divided again when their number changes. */
 static size_t share_bytes(const struct prefetcher_source *source)
 {
     return MAX(source->ahead_bytes / MAX(atomic_load(source->live), 1), 1);
@@ -162,7 +163,8 @@ static bool is_left(const struct prefetcher *prefetcher)
     return atomic_load(&prefetcher->is_left) || atomic_load(prefetcher->source.is_closing);
 }
 
-/* Of a job, again and again: the consumer has left, or performs it and is interrupted. */
+/* Checked again and again by a job: has the consumer left, or does it perform the job and is
+ * interrupted? */
 static bool is_given_up(void *context)
 {
     const struct job *job = context;
@@ -303,7 +305,7 @@ static bool is_overtaken_locked(const struct prefetcher *prefetcher, const struc
     return failure_is_throttled(failure) && prefetcher->answered > job->answered_before;
 }
 
-/* Tells the scan the answer, or where r < 0 the failure. */
+/* Passes the answer to the scan; if r < 0 the failure. */
 static void tell(struct prefetcher *prefetcher, const struct job *job, int r, struct answer *answer,
                  const struct seen *seen, struct call *call)
 {
@@ -329,7 +331,7 @@ static void tell(struct prefetcher *prefetcher, const struct job *job, int r, st
     monitor_notify(&prefetcher->monitor);
 }
 
-/* Its latency is the time for which the service looked for rows. */
+/* With a filter the latency is the time that the service takes to find rows. */
 static bool is_filtered(const struct job *job)
 {
     return job->prefetcher->filter && !job->request.is_of_names;
@@ -394,7 +396,7 @@ static void run(struct worker_task *task)
     finish(job);
 }
 
-/* The job's request was not sent: the scan asks for it again. */
+/* The job's request was not sent, so the scan will return it again. */
 static void give_back(struct job *job)
 {
     struct prefetcher *prefetcher = job->prefetcher;

@@ -128,8 +128,8 @@ int read_ahead_entity(struct read_ahead *read_ahead, struct caller *caller,
     return r;
 }
 
-/* A process that traverses here is served by its traversal. enum reach, or -errno. ret_traverses:
- * does it traverse here? */
+/* If the process traverses here, its traversal answers. enum reach, or -errno. ret_traverses: does
+ * it traverse here? */
 static int reach_by_traversal(struct read_ahead *read_ahead, struct caller *caller,
                               struct range directory, const struct question *question,
                               struct bytes position, struct page **ret_page, bool *ret_traverses)
@@ -192,8 +192,7 @@ void read_cursor_reset(struct read_cursor *cursor)
     cursor->listed_bytes = 0;
 }
 
-/* Three quarters of the cache: rows beyond that would evict the first ones before they are
- * opened. */
+/* Three quarters of the cache: more rows would evict the first ones before they are opened. */
 static bool is_long(const struct read_ahead *read_ahead, const struct read_cursor *cursor,
                     const struct read_step *step)
 {
@@ -268,7 +267,7 @@ static int reach_rows(struct read_ahead *read_ahead, struct caller *caller,
     return reach_by_cursor(read_ahead, caller, cursor, kind, &step->question, position, ret_page);
 }
 
-/* The listing takes its next rows from the cache: its reader goes on, too. */
+/* The listing takes its next rows from the cache. Its reader continues, too. */
 static void follow(struct read_ahead *read_ahead, struct read_cursor *cursor, enum read_kind kind,
                    struct bytes position)
 {

@@ -49,7 +49,7 @@ static void hold(struct row_reader *reader, struct page *page)
     prefetcher_set_held(reader->prefetcher, reader->held.bytes);
 }
 
-/* The frontier moves behind the item. NULL: behind everything. */
+/* The frontier moves after the item. NULL: after everything. */
 static int move_frontier(struct row_reader *reader, const struct scan_item *item)
 {
     struct bytes last = BYTES_LITERAL("");

@@ -52,7 +52,7 @@ struct dense {
     size_t fanout; /* as the first page lets expect it */
 };
 
-/* Are few rows expected to be read until more than `fanout` partitions are counted? */
+/* Are few rows expected until more than `fanout` partitions are counted? */
 static bool is_few(const struct dense *dense)
 {
     const struct partition_tally *tally = &dense->tally;
@@ -89,7 +89,7 @@ static size_t pages_to_read(const struct dense *dense)
     return rows * dense->pages / tally->rows + 1;
 }
 
-/* 1: there may be rows after those that were seen; 0: not; or -errno. */
+/* 1: rows may follow those that were seen; 0: none do; or -errno. */
 static int read_pages(const struct rows_first *rows_first, struct caller *caller,
                       struct prefetcher *prefetcher, struct dense *dense)
 {

@@ -84,7 +84,7 @@ void traversals_end_quiet(struct traversals *traversals)
         row_reader_destroy(ended[i]);
 }
 
-/* The process's traversal of the table; NULL: it has none. */
+/* The process's traversal of the table. NULL: it has none. */
 static struct traversal *find_locked(struct traversals *traversals, uint64_t process,
                                      const char *table)
 {

@@ -3,7 +3,7 @@
 #include "client/entity/entity_input.h"
 #include "client/entity/entity_merge.h"
 
-/* The canonical text of `over`, whose values keep the types that they have in `before`. */
+/* Makes the canonical text of `over`, whose values keep the types that they have in `before`. */
 static int make_over(struct caller *caller, struct bytes position, struct bytes over,
                      const struct entity *before, struct buffer *ret)
 {
@@ -37,9 +37,9 @@ static int merge(struct caller *caller, struct bytes position, struct bytes over
     return r;
 }
 
-/* Stores `over` merged into the entity `before`, or alone if there is none. A merge is sent as a
- * Replace of that version by the merged text: then the text is known without reading it again.
- * ret_now: what is there afterwards, after a failure as well; without a page: nothing, or it is not
+/* Stores `over` merged into the entity `before`, or alone if `before` is absent. A merge is sent as
+ * a Replace of that version by the merged text, so that the text is known without another read.
+ * ret_now: what is stored afterwards, also after a failure; without a page: nothing, or it is not
  * known. */
 static int send_merged(struct account *account, struct caller *caller, struct address address,
                        struct bytes over, const struct entity *before, struct entity *ret_now)

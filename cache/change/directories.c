@@ -22,8 +22,8 @@ int account_keep_path(struct account *account, struct caller *caller,
     return MIN(r, 0);
 }
 
-/* The process counts as one that has listed the directory that it has just made. So while `cp -r`
- * fills it, names that are not there cost no request. */
+/* The process counts as one that has listed the directory that it has just made: so while `cp -r`
+ * fills it, lookups of absent names send no request. */
 static void note_listed(struct account *account, const struct caller *caller,
                         const struct directory *directory)
 {
@@ -171,8 +171,8 @@ static int remove_local(struct account *account, struct caller *caller,
             account, caller, directory, call_fail(&caller->call, -ENOTEMPTY, "entities are in it"));
     if (r != -ENOENT)
         return r;
-    /* What was made below by another path counts only where it is all that makes the directory: `rm
-     * -r` meets it by that path. */
+    /* What was made below it by another path counts only if nothing else makes the directory: `rm
+     * -r` finds it by that path. */
     if (!local_directories_has(local, directory))
         return local_directories_has_below(local, directory) ? account_fail_not_empty(caller) : r;
     caller->call.failure = (struct failure){0};

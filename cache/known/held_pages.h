@@ -17,7 +17,7 @@ struct held_pages {
 
 void held_pages_init(struct held_pages *held);
 void held_pages_finish(struct held_pages *held);
-/* The page lies behind all in the list. Without memory it is not held, and may be evicted. */
+/* The page lies after all in the list. Without memory it is not held, and may be evicted. */
 void held_pages_add(struct held_pages *held, struct page *page);
 /* Lets go of the pages that end at or before the position. */
 void held_pages_pass(struct held_pages *held, struct bytes position);

@@ -107,7 +107,7 @@ static bool begins_partition(const struct equal_parts *equal, size_t at)
 }
 
 /* Moves from points[at] to the nearest point that begins a partition, if one is near. Not back to
- * the begin of this part. */
+ * the start of this part. */
 static bool move_to_partition(struct equal_parts *equal, size_t first, double wanted)
 {
     double near = equal->rows / (double)equal->parts / NEAR_SHARE, best_distance = near;

@@ -206,7 +206,7 @@ static int read_object(struct job *job, struct json_reader *reader, uint32_t obj
     return r;
 }
 
-/* What stands behind an object: 1: another object, which is to be read; 0: nothing. */
+/* What stands after an object: 1: another object, which is to be read; 0: nothing. */
 static int read_end(struct job *job, struct json_reader *reader, struct bytes text)
 {
     struct json_token token;
@@ -280,7 +280,7 @@ static int write_as(struct job *job, const struct json_token *token, struct byte
     *ret = edm_value_of(token, annotation);
     buffer_clear(written);
     (void)edm_value_append(written, ret);
-    if (!buffer_string(written)) /* edm_double_parse reads the byte behind the value */
+    if (!buffer_string(written)) /* edm_double_parse reads the byte after the value */
         return written->error;
     ret->token.text = buffer_bytes(written);
     if (written->data[0] == '"') {
@@ -426,7 +426,7 @@ static void judge_orphan(struct job *job)
     const struct entity_member *orphan = job->orphan;
     if (!orphan)
         return;
-    size_t suffix = strlen(ENTITY_ANNOTATION_SUFFIX); /* it still stands behind the name */
+    size_t suffix = strlen(ENTITY_ANNOTATION_SUFFIX); /* it still stands after the name */
     struct bytes name = {orphan->name.data, orphan->name.size + suffix};
     struct entity_refusal refusal = {
         -EINVAL, "InvalidInput",

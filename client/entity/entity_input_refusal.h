@@ -11,7 +11,7 @@ struct entity_input_refusal {
     struct bytes value; /* the refused value, as in the text; empty: not a certain value */
 };
 
-/* Sets the line and column of an offset in the text. A byte order mark at the begin has none. */
+/* Sets the line and column of an offset in the text. A byte order mark at the start has none. */
 void entity_input_refusal_locate(struct entity_input_refusal *refusal, struct bytes text,
                                  size_t offset);
 /* Sets ret for a text that is not JSON, with the `problem` and `offset` of json_reader.h. Returns

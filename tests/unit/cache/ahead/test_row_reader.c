@@ -70,11 +70,11 @@ static void a_position_is_reached_unless_it_is_behind(void **state)
         prefetching_add(&setup, 5, 700);
         struct row_reader *reader = open_reader(&setup);
         assert_int_equal(reach(&setup, reader, B("p0000\0")), REACH_IN_CACHE);
-        assert_int_equal(reach(&setup, reader, B("p0000\0")), REACH_NOT); /* behind it now */
+        assert_int_equal(reach(&setup, reader, B("p0000\0")), REACH_NOT); /* after it now */
         assert_int_equal(reach(&setup, reader, ROW("p0002", "00500")), REACH_IN_CACHE);
         assert_int_equal(reach(&setup, reader, ROW("p0002", "00499")), REACH_NOT);
         assert_int_equal(reach(&setup, reader, ROW("p0003", "no row")), REACH_IN_CACHE);
-        assert_int_equal(reach(&setup, reader, B("q")), REACH_IN_CACHE); /* behind all rows */
+        assert_int_equal(reach(&setup, reader, B("q")), REACH_IN_CACHE); /* after all rows */
         assert_int_equal(reach(&setup, reader, B("p0004\0")), REACH_NOT);
         assert_int_equal(reach(&setup, reader, B("r")), REACH_NOT);
         row_reader_destroy(reader);

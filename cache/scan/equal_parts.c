@@ -89,11 +89,6 @@ int equal_parts_add(struct equal_parts *equal, struct bytes position, double row
     return 0;
 }
 
-double equal_parts_rows(const struct equal_parts *equal)
-{
-    return equal->rows;
-}
-
 static struct bytes position_of(const struct point *point)
 {
     return (struct bytes){point->position, point->size};

@@ -13,7 +13,6 @@ void equal_parts_destroy(struct equal_parts *equal);                            
 /* `rows` rows are between the position and the next that is added, with the row at the position.
  * Positions ascend strictly, inside the range. 0 or -ENOMEM. */
 int equal_parts_add(struct equal_parts *equal, struct bytes position, double rows);
-double equal_parts_rows(const struct equal_parts *equal); /* the sum */
 
 /* The start of the next part, from the second on, `parts` - 1 times: never before the last one. It
  * is the end of the range for surplus parts, which are empty. Then nothing more is added. A view.

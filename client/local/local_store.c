@@ -227,8 +227,3 @@ bool local_store_has_checksums(struct table_store *store)
 {
     return local_store_of(store)->has_checksums;
 }
-
-const char *local_store_real_path(struct table_store *store)
-{
-    return local_store_of(store)->real_path;
-}

@@ -31,7 +31,5 @@ int local_store_open_as_is(const char *path, const struct clock *clock, struct c
 bool local_store_has_checksums(struct table_store *store);
 /* False: every change is -EROFS. */
 bool local_store_is_writable(struct table_store *store);
-/* The file's path without links, valid while the store exists. */
-const char *local_store_real_path(struct table_store *store);
 
 #endif

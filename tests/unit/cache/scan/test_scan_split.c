@@ -161,14 +161,12 @@ static void equal_parts_keep_few_points(void **state)
     (void)state;
     struct equal_parts *equal;
     char position[16];
-    double previous = 0, all = 0;
+    double previous = 0;
     assert_int_equal(equal_parts_create(RANGE_ALL, 4, &equal), 0);
     for (int i = 0; i < 100000; i++) {
         (void)snprintf(position, sizeof(position), "%06d", i);
         assert_int_equal(equal_parts_add(equal, bytes_of(position), i % 100 == 0 ? 50 : 0.5), 0);
-        all += i % 100 == 0 ? 50 : 0.5;
     }
-    assert_true(equal_parts_rows(equal) == all);
     for (int i = 1; i < 4; i++) {
         struct bytes border = equal_parts_next(equal);
         uint64_t row;

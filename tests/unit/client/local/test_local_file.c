@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "client/local/local_file.h"
 #include "client/local/local_schema.h"
 #include "tests/unit/local_account.h"
 #include "tests/unit/own_mounts.h"
@@ -39,6 +40,17 @@ static void a_missing_file_becomes_an_account_of_its_owner(void **state)
     table_store_destroy(store);
 }
 
+static void assert_found(const char *path, const char *real_path)
+{
+    struct call call = some_call();
+    char *found;
+    bool is_created;
+    assert_int_equal(local_file_find(path, false, &call, &found, &is_created), 0);
+    assert_string_equal(found, real_path);
+    assert_false(is_created);
+    free(found);
+}
+
 static void its_real_path_has_no_links(void **state)
 {
     const char *path = *state;
@@ -47,16 +59,12 @@ static void its_real_path_has_no_links(void **state)
     struct table_store *store = open_account(path);
     table_store_destroy(store);
     assert_int_equal(symlink("account", link), 0);
-    store = open_account(link);
     char *real_path = realpath(path, NULL);
-    assert_string_equal(local_store_real_path(store), real_path);
-    table_store_destroy(store);
+    assert_found(link, real_path);
     assert_int_equal(unlink(link), 0);
     (void)snprintf(folder, sizeof(folder), "%.*s", (int)(strrchr(path, '/') - path), path);
     assert_int_equal(chdir(folder), 0);
-    store = open_account("account");
-    assert_string_equal(local_store_real_path(store), real_path);
-    table_store_destroy(store);
+    assert_found("account", real_path);
     assert_int_equal(chdir("/"), 0);
     free(real_path);
 }

@@ -3,7 +3,7 @@
 #include "tests/unit/cache/queue/queueing.h"
 #include "tests/unit/pending_limits.h"
 
-#define MANY 200000
+#define MANY 100000
 
 static struct write_batch batches[2];
 

@@ -156,7 +156,10 @@ static size_t count_requests(struct shape shape, const struct directory *directo
     return requests;
 }
 
-static const int parallelism[] = {1, 2, 8};
+static const int parallelism[] = {8, 1, 2};
+
+/* Of these; a sanitizer gets the one with most threads. */
+#define WALKS (TRIAL_SHARE > 1 ? 1 : ARRAY_SIZE(parallelism))
 
 /* Nothing is larger than a quarter of the cache. What runs ahead by guesses wastes the more, the
  * later its answers come; all of it again would be twice the pages. */
@@ -168,7 +171,7 @@ static size_t most_requests(size_t rows, bool runs_ahead)
 static void assert_requests_of_walks(struct shape shape, const struct directory *directory)
 {
     size_t rows = (size_t)shape.partitions * (size_t)shape.rows;
-    for (size_t i = 0; i < ARRAY_SIZE(parallelism); i++) {
+    for (size_t i = 0; i < WALKS; i++) {
         struct setup_options options = {.parallelism = parallelism[i]};
         size_t requests = count_requests(shape, directory, options);
         assert_in_range(requests, rows / 1000, most_requests(rows, parallelism[i] > 1));

@@ -45,6 +45,7 @@ struct split_scan {
     double partition_rows; /* the mean, of partitions with several pages; 0: none has */
     uint64_t last_id;      /* requests so far */
     size_t asked, pages;
+    double last_worth;         /* of the gap that was asked last; infinite: none was */
     struct equal_parts *equal; /* NULL: not all is known that is to be */
     size_t given;              /* borders */
 };
@@ -282,6 +283,7 @@ static struct chunk *prepare(struct split_scan *self)
     struct chunk *chunk = choose(self);
     if (chunk && gap_is_known(chunk)) {
         double rows = chunk->pages_left, worth = chunk->worth;
+        self->last_worth = worth;
         if (divide(self, chunk) < 0)
             return NULL;
         struct chunk *behind = next_chunk(chunk);
@@ -411,14 +413,17 @@ static int add_chunk(struct split_scan *self, struct equal_parts *equal, const s
     return add_gap(self, equal, chunk, (int)MIN(pieces, 1024));
 }
 
-/* All is known that is to be. */
+/* All is known that is to be. The last answers may change the model, which then expects far too
+ * much in a gap that was not asked. No gap is worth more than the one that was asked last. */
 static int make_parts(struct split_scan *self)
 {
     _cleanup_(equal_parts_destroyp) struct equal_parts *equal = NULL;
     const struct chunk *last = TAILQ_LAST(&self->chunks, chunk_list);
     for (struct chunk *chunk = TAILQ_FIRST(&self->chunks); chunk; chunk = next_chunk(chunk))
-        if (gap_is_known(chunk))
+        if (gap_is_known(chunk)) {
             estimate(self, chunk);
+            chunk->pages_left = MIN(chunk->pages_left, self->last_worth);
+        }
     count_rows(self);
     int r = equal_parts_create(gap_range_of(last), self->parts, &equal);
     for (const struct chunk *chunk = TAILQ_FIRST(&self->chunks); chunk && r == 0;
@@ -473,8 +478,10 @@ int scan_split_create(struct range range, size_t parts, struct scan **ret)
     if (!self)
         return -ENOMEM;
     _cleanup_(scan_destroyp) struct scan *scan = &self->scan;
-    *self = (struct split_scan){
-        .scan = {&split_ops}, .parts = parts, .most = MIN(parts * REQUESTS_A_PART, REQUESTS_MAX)};
+    *self = (struct split_scan){.scan = {&split_ops},
+                                .parts = parts,
+                                .most = MIN(parts * REQUESTS_A_PART, REQUESTS_MAX),
+                                .last_worth = INFINITY};
     self->page_rows = (int)MIN(MAX(KEYS_MAX / self->most, PAGE_ROWS_MIN), PAGE_ROWS_MAX);
     TAILQ_INIT(&self->chunks);
     buffer_init(&self->point, POSITION_MAX_BYTES);

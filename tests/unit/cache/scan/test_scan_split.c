@@ -77,6 +77,19 @@ static void parts_of_a_million_rows_are_about_equal(void **state)
         check_shape(names[i], 1000000, 16, 2);
 }
 
+/* In this order of the answers the last ones make the model expect most rows in a small gap. */
+static void no_gap_takes_all_borders(void **state)
+{
+    (void)state;
+    struct rows rows;
+    struct split split;
+    scan_shape_fill("package", 1000000, &rows);
+    (void)run_split((struct network_options){.slots = 16, .seed = 2, .is_shuffled = true}, &rows,
+                    64, &split);
+    assert_true(split.largest <= rows.count / 64 * 5);
+    rows_finish(&rows);
+}
+
 static void fill(struct rows *rows, size_t partitions, size_t each)
 {
     char partition[32], row[32];
@@ -221,6 +234,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parts_of_every_shape_are_about_equal),
         cmocka_unit_test(parts_of_a_million_rows_are_about_equal),
+        cmocka_unit_test(no_gap_takes_all_borders),
         cmocka_unit_test(few_rows_are_one_a_part),
         cmocka_unit_test(one_part_needs_no_request),
         cmocka_unit_test(every_service_is_cut_in_order),

@@ -119,11 +119,11 @@ struct queue {
     size_t once_held;              /* partitions with was_held */
     struct kept_failures failures; /* the oldest first */
     size_t failure_count;
-    LIST_HEAD(, drain) drains; /* that wait */
-    struct failure again;      /* why the last batch must be sent again; error 0: it need not */
-    int64_t tried_ms;          /* when a caller last made batches due because of `again` */
-    int out;                   /* batches that are being sent */
-    bool took_held;            /* the last batch was of a partition with was_held */
+    LIST_HEAD(drain_list, drain) drains; /* that wait */
+    struct failure again; /* why the last batch must be sent again; error 0: it need not */
+    int64_t tried_ms;     /* when a caller last made batches due because of `again` */
+    int out;              /* batches that are being sent */
+    bool took_held;       /* the last batch was of a partition with was_held */
     bool is_closed, is_stopped;
 };
 
@@ -139,7 +139,7 @@ struct pending {
     size_t waiting;
     size_t reserved; /* bytes of texts that are not queued: pending_room.h */
     struct queue queue;
-    LIST_HEAD(, table_watch) watches;
+    LIST_HEAD(watch_list, table_watch) watches;
 };
 
 /* Is the address in the range of the table? table NULL: always. */

@@ -42,7 +42,8 @@ int position_append_behind(struct buffer *ret, struct bytes position)
 
 bool position_is_unsettled(struct bytes position)
 {
-    return position.size > 0 && memchr(position.data, KEY_UNSETTLED[0], position.size);
+    return position.size > 0 &&
+           memchr(position.data, (unsigned char)KEY_UNSETTLED[0], position.size);
 }
 
 static bool is_control(uint32_t character)

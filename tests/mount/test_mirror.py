@@ -1,7 +1,6 @@
 """`rsync --delete` into a table whose names change while it grows: nothing that is in the source is ever missing
 afterwards. And the net under that (cache/who/path_aliases.h): a process that has used a partition by one path
 deletes in it by no other one."""
-import errno
 import json
 import os
 import re
@@ -215,33 +214,35 @@ def test_what_was_written_by_one_path_is_not_deleted_by_another(prefixed, stored
 
 
 USES = {
-    "stat": "os.stat(path)",
-    "open": "open(path).read()",
-    "listdir": "os.listdir(directory)",
-    "chmod": "os.chmod(path, 0o600)",
-    "an absent name": "os.path.exists(f'{directory}/absent.json')",
-    "a prefix of row keys": "os.stat(f'{directory}/1+/1.json')",
-    "a scratch file": "open(f'{directory}/.1.json.AbCdEf', 'w').close()",
+    "stat": os.stat,
+    "open": lambda path: path.read_text(),
+    "listdir": lambda path: os.listdir(path.parent),
+    "chmod": lambda path: os.chmod(path, 0o600),
+    "an absent name": lambda path: os.path.exists(path.with_name("absent.json")),
+    "a prefix of row keys": lambda path: os.stat(path.parent / "1+" / "1.json"),
+    "a scratch file": lambda path: write(path.with_name(".1.json.AbCdEf"), ""),
 }
-# A process of its own. It imports little: what the tests import takes half a second to read.
-ONE_USE = """
-import os, sys
-use, path, other = sys.argv[1:]
-directory = os.path.dirname(path)
-exec(use)
-try:
-    os.unlink(other)
-except OSError as error:
-    print(error.strerror)
-"""
 
 
 @pytest.mark.parametrize("use", USES)
 def test_each_use_counts(prefixed, use):
     paths = [prefixed / "looked/ay1/1.json", prefixed / "looked/a+/ay+/ay1/1.json"]
     for path, other in (paths, paths[::-1]):
-        assert run("/usr/bin/python3", "-c", ONE_USE, USES[use], path, other).stdout == f"{os.strerror(errno.EBUSY)}\n"
+        run("/usr/bin/python3", "-B", "-c", ONE_USE, use, path, other, cwd=os.path.dirname(__file__), env=variables())
         assert_busy(prefixed, "/looked/ay1/1.json")
+
+
+def variables():
+    return {**os.environ, "PYTHONPATH": os.path.dirname(__file__)}
+
+
+ONE_USE = """
+import os, pathlib, sys
+import test_mirror
+use, path, other = sys.argv[1], pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3])
+test_mirror.USES[use](path)
+assert test_mirror.outcome(os.unlink, other) == "EBUSY"
+"""
 
 
 def test_a_rename_out_of_the_partition(prefixed, stored):

@@ -11,10 +11,11 @@
 /* The service sends an empty page where a range goes on at another of its servers, or after 5 s
  * without a row. A few in a row are usual; more are followed at the pace of a backoff. */
 #define EMPTY_PAGES_AT_ONCE 4
-/* A throttled request that begins anew counts as this many failures: its pauses are half a second,
- * two, four, eight. With 1, eight exports of a partition each have 1.7 requests refused for each
- * answer, with 2 they have 1.4. */
+/* A throttled request that begins anew counts as this many failures: its pauses are about 0.7 s,
+ * then 1.5, 3, 6 and 8 (backoff.h). With 1, eight exports of a partition each have 1.7 requests
+ * refused for each answer, with 2 they have 1.4. */
 #define FAILURES_ANEW 2
+#define ANSWER_USED   INT64_MIN
 
 struct retrying_store {
     struct table_store store;
@@ -25,8 +26,8 @@ struct retrying_store {
     int64_t timeout_ms;
     _Atomic uint64_t retries, given_up;
     _Atomic uint64_t chance; /* state of the random generator for the jitter */
-    /* Of each lane: answered, and no throttled request has begun anew since then. */
-    atomic_bool is_answered[LANES];
+    /* When the table was last answered; ANSWER_USED: a throttled request has begun anew since. */
+    _Atomic int64_t answered_ms[LANES];
 };
 
 /* One operation with its arguments. `attempt` makes one attempt, and first removes the results
@@ -116,23 +117,25 @@ static int wait_for_next(struct retrying_store *self, const struct request *requ
 static void note_throttling(struct retrying_store *self, const struct request *request, int r,
                             const struct failure *failure)
 {
-    if (r >= 0)
-        atomic_store(&self->is_answered[lane_of_request(request)], true);
-    if (r >= 0 || failure->http_status != 0)
+    bool is_answered = r >= 0 || failure->http_status != 0;
+    if (is_answered && (r >= 0 || !failure->is_retryable))
+        atomic_store(&self->answered_ms[lane_of_request(request)], clock_now_ms(self->clock));
+    if (is_answered)
         service_throttling_note(self->throttling, table_of_request(request),
                                 r < 0 && failure_is_throttled(failure));
 }
 
 /* The failures that the next pause depends on. A request in a long pause loses to those that arrive
  * meanwhile, so it would be refused until its deadline though the service answers others. Therefore
- * a throttled request begins anew after another request of its table was answered. Each answer lets
- * one request do so: the number of requests that are refused remains in proportion to the answers.
- */
-static int count_failures(struct retrying_store *self, const struct request *request, int failures,
-                          const struct failure *failure)
+ * a throttled request begins anew if another request of its table was answered after `began_ms`,
+ * when this one was first sent. An answer lets at most one request do so: the number of requests
+ * that are refused remains in proportion to the answers. */
+static int count_failures(struct retrying_store *self, const struct request *request,
+                          int64_t began_ms, int failures, const struct failure *failure)
 {
-    bool begins_anew = failures > FAILURES_ANEW && failure_is_throttled(failure) &&
-                       atomic_exchange(&self->is_answered[lane_of_request(request)], false);
+    bool begins_anew =
+        failures > FAILURES_ANEW && failure_is_throttled(failure) &&
+        atomic_exchange(&self->answered_ms[lane_of_request(request)], ANSWER_USED) >= began_ms;
     return begins_anew ? FAILURES_ANEW : failures;
 }
 
@@ -159,6 +162,7 @@ static int attempt(struct retrying_store *self, const struct request *request, s
 static int repeat(struct retrying_store *self, const struct request *request, struct call *call,
                   bool *ret_was_ambiguous)
 {
+    int64_t began_ms = clock_now_ms(self->clock);
     *ret_was_ambiguous = false;
     for (int failures = 1;; failures++) {
         int r = attempt(self, request, call);
@@ -169,7 +173,7 @@ static int repeat(struct retrying_store *self, const struct request *request, st
             return r;
         if (!call->failure.is_retryable) /* or the call's deadline has passed */
             return r == -ETIMEDOUT ? give_up(self, request, r, call) : r;
-        failures = count_failures(self, request, failures, &call->failure);
+        failures = count_failures(self, request, began_ms, failures, &call->failure);
         r = wait_for_next(self, request, failures, r, call);
         if (r < 0)
             return r;
@@ -425,6 +429,8 @@ int retrying_store_create(struct table_store *inner, const struct clock *clock,
     self->inner = inner;
     self->clock = clock;
     self->timeout_ms = options->timeout_ms;
+    for (size_t i = 0; i < LANES; i++)
+        atomic_init(&self->answered_ms[i], ANSWER_USED);
     atomic_init(&self->chance, (uint64_t)clock_utc_100ns(clock)); /* other clients differ */
     *ret = &TAKE_PTR(self)->store;
     return 0;

@@ -324,11 +324,17 @@ struct checking {
     struct failure unnamed; /* error 0: the host's name has an address */
 };
 
+/* Without a code it may be another server's answer. */
+static bool is_busy(const struct failure *failure)
+{
+    return failure_is_throttled(failure) && failure->code[0];
+}
+
 /* A name that has no address is mistyped more often than the network is not there yet. */
 static void checking_waits(struct call_observer *observer, const struct failure *reason)
 {
     struct checking *checking = (struct checking *)observer;
-    checking->is_busy = checking->ends_when_busy && failure_is_throttled(reason);
+    checking->is_busy = checking->ends_when_busy && is_busy(reason);
     if (!reason->is_unresolved)
         return;
     if (checking->unnamed.error == 0)
@@ -382,7 +388,7 @@ int mount_source_query(struct mount_source *source, bool ends_when_busy,
     int r = ask(source, &call);
     source->service_utc_100ns = call.service_utc_100ns;
     source->asked_utc_100ns = clock_utc_100ns(&clock_system);
-    if (r >= 0 || checking.is_busy || (ends_when_busy && failure_is_throttled(&call.failure)))
+    if (r >= 0 || checking.is_busy || (ends_when_busy && is_busy(&call.failure)))
         return 0;
     bool is_late = call.failure.error == -ETIMEDOUT && checking.unnamed.error < 0;
     return mount_source_complain(source, is_late ? &checking.unnamed : &call.failure);

@@ -45,8 +45,8 @@ void mount_source_close(struct mount_source *source); /* takes NULL */
 
 /* Sends one request to check the endpoint, the credential, and the table if one is given. Blocks up
  * to 10 s (with auth=azcli 25 s), or timeout_ms if that is less. ends_when_busy: a service that
- * throttles is not asked again; the result is 0, and the caller's own requests show what is wrong.
- * is_cancelled: as of struct call; NULL: the call cannot be cancelled. An exit code. */
+ * throttles gets no second request; the result is 0, and the caller's own requests show what is
+ * wrong. is_cancelled: as of struct call; NULL: the call cannot be cancelled. An exit code. */
 int mount_source_query(struct mount_source *source, bool ends_when_busy,
                        bool (*is_cancelled)(void *context), void *context);
 

@@ -148,7 +148,10 @@ static int check_table(struct opened_account *opened, const struct use *use)
     int code = check_part(opened, use);
     if (code != 0)
         return code;
-    code = use->creates ? 0 : mount_source_query(opened->source, true, is_cancelled, opened);
+    /* a command about a table sends requests of its own; check has only this one */
+    code = use->creates
+               ? 0
+               : mount_source_query(opened->source, use->needs_table, is_cancelled, opened);
     return opened->is_interrupted ? EXIT_INTERRUPTED : code;
 }
 

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from credentials import Certificate, account_sas
-from harness import ACCOUNT, CONFIGURATION, KEY, NOT_FOUND, OTHER_KEY, REFUSED, TABLEFUSE, Azurite, environment, run
+from harness import ACCOUNT, CONFIGURATION, FAULTY, KEY, NOT_FOUND, OTHER_KEY, REFUSED, TABLEFUSE, Azurite, environment, run
 from servers import Handler, Server
 from tokens import CLIENT, OBJECT, TENANT, Issuer, variables
 
@@ -17,8 +17,8 @@ def data(sdk):
     sdk.create_table("orders", [{"partitionKey": "p", "rowKey": "r"}])
 
 
-def check(*arguments, env=()):
-    return run(TABLEFUSE, "check", *arguments, env=environment(**dict(env)), check=False)
+def check(*arguments, env=(), program=TABLEFUSE):
+    return run(program, "check", *arguments, env=environment(**dict(env)), check=False)
 
 
 def settings(endpoint, credential, origin, table="-", clock="clock right\n"):
@@ -87,6 +87,13 @@ def test_what_is_refused_is_told_with_the_settings(service):
 def test_a_table_that_is_missing(service):
     done = check(f"{service.endpoint}/missing", env={"AZURE_STORAGE_KEY": KEY})
     assert done.stdout == settings(service.endpoint, OF_KEY, "AZURE_STORAGE_KEY", "missing")
+    assert done.returncode == NOT_FOUND and "TableNotFound" in done.stderr
+
+
+def test_at_a_busy_service_the_answer_is_awaited(service):
+    busy = {"AZURE_STORAGE_KEY": KEY, "TABLEFUSE_FAULTS": "fail=query:1:503:ServerBusy"}
+    assert check(f"{service.endpoint}/orders", env=busy, program=FAULTY).returncode == 0
+    done = check(f"{service.endpoint}/missing", env=busy, program=FAULTY)
     assert done.returncode == NOT_FOUND and "TableNotFound" in done.stderr
 
 

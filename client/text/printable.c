@@ -6,8 +6,8 @@ static bool is_printable(uint32_t character)
 {
     static const struct {
         uint32_t first, last;
-    } others[] = {{0, 0x1F},        {0x7F, 0x9F},     {0x61C, 0x61C},  {0x200E, 0x200F},
-                  {0x2028, 0x202E}, {0x2066, 0x2069}, {0xFEFF, 0xFEFF}};
+    } others[] = {{0, 0x1F},        {0x7F, 0x9F},     {0x61C, 0x61C},   {0x200B, 0x200B},
+                  {0x200E, 0x200F}, {0x2028, 0x202E}, {0x2060, 0x206F}, {0xFEFF, 0xFEFF}};
     for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
         if (character >= others[i].first && character <= others[i].last)
             return false;

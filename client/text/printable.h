@@ -7,8 +7,9 @@
  * after it.
  *
  * Replaced by `?` are: control characters (C0, DEL, C1), marks of direction (U+061C, U+200E and F,
- * U+202A to E, U+2066 to 9), separators of lines and paragraphs (U+2028 and 9), the byte order
- * mark, which is invisible (U+FEFF), and each byte that is not UTF-8. Pure. */
+ * U+202A to E, U+2066 to 9), separators of lines and paragraphs (U+2028 and 9), what is invisible
+ * (U+200B, U+2060 to F, U+FEFF), and each byte that is not UTF-8. The joiners U+200C and D stay:
+ * words of some languages need them. Pure. */
 #include "client/base/bytes.h"
 
 /* Replaces in place. Returns the new size, which is not greater. */

@@ -21,7 +21,7 @@ static void what_is_printable_stays(void **state)
         "\xC2\xA0\xC3\xA4",
         "\xD8\x9B\xD8\x9D",         /* U+061B, U+061D */
         "\xE2\x80\x8D\xE2\x80\x90", /* U+200D, U+2010 */
-        "\xE2\x80\xA7\xE2\x80\xAF\xE2\x81\xA5\xE2\x81\xAA",
+        "\xE2\x80\xA7\xE2\x80\xAF\xE2\x81\x9F\xE2\x81\xB0",
         "\xEF\xBF\xBD", /* U+2027... */
         "\xF0\x9F\x98\x80",
         "\xF4\x8F\xBF\xBF",
@@ -37,11 +37,11 @@ static void what_controls_is_replaced(void **state)
     assert_shown(B("a\0b\x1b[31m\x07\r\n\t\x7f"), "a?b?[31m?????");
     for (uint32_t c = 0x80; c <= 0x9F; c++)
         assert_shown(((struct bytes){(char[]){'\xC2', (char)c}, 2}), "?");
-    assert_shown(B("\xD8\x9C|\xE2\x80\x8E|\xE2\x80\x8F"), "?|?|?");
+    assert_shown(B("\xD8\x9C|\xE2\x80\x8B|\xE2\x80\x8E|\xE2\x80\x8F"), "?|?|?|?");
     assert_shown(B("\xEF\xBB\xBF|\xEF\xBB\xBE|\xEF\xBC\x80"), "?|\xEF\xBB\xBE|\xEF\xBC\x80");
     for (uint32_t c = 0xA8; c <= 0xAE; c++) /* U+2028 to U+202E */
         assert_shown(((struct bytes){(char[]){'\xE2', '\x80', (char)c}, 3}), "?");
-    for (uint32_t c = 0xA6; c <= 0xA9; c++) /* U+2066 to U+2069 */
+    for (uint32_t c = 0xA0; c <= 0xAF; c++) /* U+2060 to U+206F */
         assert_shown(((struct bytes){(char[]){'\xE2', '\x81', (char)c}, 3}), "?");
 }
 

@@ -15,6 +15,7 @@ def at_terminal(start, columns=None):
     """Calls start(TERMINAL), which starts a program that writes to it. Returns the program's exit code and its output.
     columns=0: a terminal that does not know its width."""
     ours, its = pty.openpty()
+    process = None
     try:
         if columns is not None:
             fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", LINES, columns, 0, 0))
@@ -27,3 +28,5 @@ def at_terminal(start, columns=None):
         return process.wait(timeout=EXIT_SEC), text.decode().replace("\r\n", "\n")
     finally:
         os.close(ours)
+        if process:
+            process.kill()

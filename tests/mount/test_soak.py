@@ -12,7 +12,7 @@ HANGING = """
 import os, signal, sys, threading
 sys.path.insert(0, sys.argv.pop(1))
 import soak
-soak.HANG_SEC = 5
+soak.HANG_SEC = 15
 end_programs = soak.Soak.end_programs
 
 def stop_mounts(self):

@@ -1,6 +1,7 @@
 """The programs of the soak. Each has a thread, and a table that nothing else changes. The seed decides what it does, as long
 as its commands end in the same way."""
 import contextlib
+import datetime
 import json
 import os
 import pathlib
@@ -62,6 +63,7 @@ class Program(threading.Thread):
 
     def call(self, *command):
         """(exit code, what it printed)"""
+        self.began = datetime.datetime.utcnow().isoformat(timespec="milliseconds")
         with self._lock:
             if self._is_killed:
                 raise Killed
@@ -80,7 +82,7 @@ class Program(threading.Thread):
         return self.process.returncode, printed
 
     def kill(self):
-        """For ever."""
+        """Kills the command, and lets no other one start."""
         with self._lock:
             self._is_killed = True
             if self.process is not None and self.process.poll() is None:
@@ -107,8 +109,9 @@ class Program(threading.Thread):
         if self.soak.is_over() or has_died or AWAY.search(printed) or (also and also.search(printed)):
             return
         errors = self.mount.errors(self.table)
-        # 503 until the operation's time was over
-        if "Device or resource busy" in printed and any("HTTP 503" in line for line in errors):
+        # 503 until the operation's time was over; a line begins with its time
+        throttled = [line for line in errors if "EBUSY, HTTP 503" in line and line.strip() >= self.began]
+        if "Device or resource busy" in printed and throttled:
             return
         self.soak.wrong("\n  ".join([f"{self.name}: {what} ended with {code}: {printed[-400:]}", *errors[-8:]]))
 

@@ -76,6 +76,11 @@ class SoakMount:
     def threads(self):
         return len(os.listdir(f"/proc/{self.mount.pid}/task"))
 
+    def cpu_time(self):
+        with contextlib.suppress(OSError):  # it has ended
+            return pathlib.Path(f"/proc/{self.mount.pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+        return None
+
     def start(self):
         service = self._soak.service
         done = self.mount.start(
@@ -130,6 +135,7 @@ class Soak:
         self.refused = {}  # name of a text: [the mount, when, whether it must be in lost+found, key of the entity]
         self.events = collections.Counter()
         self._is_over = threading.Event()
+        self._ends = threading.Lock()  # taken by what ends the soak: the comparison, or watch()
         self._first_wrong = threading.Event()  # ends the run of a mutant
         self.mutant, self.has_crashed = mutant, False
         self._lock = threading.Lock()
@@ -328,15 +334,23 @@ class Soak:
         return found
 
     def watch(self):
-        """Ends all if neither a program nor the comparison behind them moves."""
+        """Ends all if no program, no mount and not the comparison after them moves."""
         time.sleep(self.seconds)
         end, moved, before = time.monotonic() + END_SEC, time.monotonic(), None
         while time.monotonic() < min(end, moved + HANG_SEC):
             time.sleep(1)
             main = pathlib.Path(f"/proc/self/task/{os.getpid()}/status").read_text()
-            now = self.processes(), SWITCHES.findall(main)
+            now = self.processes(), SWITCHES.findall(main), [mount.cpu_time() for mount in self.mounts]
             if now != before:
                 before, moved = now, time.monotonic()
+        self._ends.acquire()  # main, which goes on when what it waits for is killed, waits for os._exit then
+        try:
+            self.end_hanging()
+        finally:
+            print(f"LEFT  {self.directory}", flush=True)
+            os._exit(1)
+
+    def end_hanging(self):
         for program in self.programs:
             if program.is_alive():
                 doing = program.process and program.process.args[:6]
@@ -345,8 +359,6 @@ class Soak:
         self.wrong("hangs: " + " > ".join(f"{frame.name}:{frame.lineno}" for frame in frames if frame.filename == __file__))
         self.report()
         self.leave_nothing()
-        print(f"LEFT  {self.directory}", flush=True)
-        os._exit(1)
 
     def report(self):
         print(f"seed {self.seed}")
@@ -383,6 +395,7 @@ class Soak:
                 self.unmount()
             except (OSError, AssertionError) as error:
                 self.wrong(f"the end: {error}")
+        self._ends.acquire()
         self.report()
 
 

@@ -126,7 +126,8 @@ static int look_to_overlaid(struct overlay *overlay, struct page *page,
     ret->was_overlaid = true;
     if (!row.page)
         return NOT_YET;
-    ret->run = (struct run){TAKE_PTR(row.page), row.row, row.row + 1};
+    struct page *of_row = TAKE_PTR(row.page);
+    ret->run = (struct run){of_row, row.row, row.row + 1};
     return KNOWN_ROWS;
 }
 
@@ -247,8 +248,8 @@ static void advance(struct search *search)
     page_unref(TAKE_PTR(search->page));
 }
 
-/* Ends the range where one request can end: if the range crosses a border of partitions and ends
- * inside a partition, at that partition's end. */
+/* Ends the range where one request can end: if the range crosses a border of partitions and begins
+ * or ends inside a partition, at that partition's end. */
 static int end_askable(struct range *range, struct buffer *ret_hi)
 {
     if (range_is_expressible(*range))

@@ -200,7 +200,7 @@ static void cut_partitions(size_t first, size_t n, size_t *ret)
     rows_init(&rows);
     assert_int_equal(equal_parts_create(RANGE_ALL, n, &equal), 0);
     for (size_t i = 0; i < first + (n - 1) * 1000; i++) {
-        char partition[] = {i < first ? 'a' : (char)('b' + (i - first) / 1000), '\0'};
+        char partition[] = {(char)(i < first ? 'a' : 'b' + (int)((i - first) / 1000)), '\0'};
         (void)snprintf(row, sizeof(row), "%06zu", i);
         rows_add_strings(&rows, partition, row);
     }

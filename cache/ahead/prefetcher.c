@@ -305,7 +305,7 @@ static bool is_overtaken_locked(const struct prefetcher *prefetcher, const struc
     return failure_is_throttled(failure) && prefetcher->answered > job->answered_before;
 }
 
-/* Passes the answer to the scan; if r < 0 the failure. */
+/* Passes the answer to the scan. r < 0: gives the request back to it, and notes the failure. */
 static void tell(struct prefetcher *prefetcher, const struct job *job, int r, struct answer *answer,
                  const struct seen *seen, struct call *call)
 {

@@ -255,7 +255,7 @@ static bool take_answers(struct import *import, int64_t max_wait_ms)
     return has_come;
 }
 
-/* Is a thread free for one more batch, or can one be created? */
+/* Creates a thread if none is free. True: there is one, perhaps busy, that will take the batch. */
 static bool has_thread(struct import *import)
 {
     pthread_t *next = &import->threads[import->threads_made];

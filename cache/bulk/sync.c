@@ -5,7 +5,7 @@
 #define WAIT_MS       50
 #define ROUNDS        5                 /* of reading changed rows again */
 #define AGAIN_BYTES   ((size_t)1 << 20) /* some 20,000 rows, read one after the other */
-#define CHECK_ROWS    1000              /* of FROM in one request: the rows of a page */
+#define CHECK_ROWS    1000              /* deletes that are checked by one read of FROM */
 #define CHECK_BYTES   ((size_t)8 << 20)
 #define ROW_MAX_BYTES (2 * POSITION_MAX_BYTES)
 

@@ -204,7 +204,8 @@ static int list_tables(struct flight *flight, const char *only, struct table_nam
     return r;
 }
 
-/* Removes the tables that no path can name. Logs them if the list before had others. */
+/* Removes the tables that no path can name. Reports them as a failure if the list before left out
+ * others. */
 static void leave_out(struct flight *flight, struct buffer *names)
 {
     struct fetcher *fetcher = flight->fetcher;

@@ -156,8 +156,8 @@ void listing_close(struct listing *listing)
     free(listing);
 }
 
-/* A listing that has shown nothing restarts in the state in which it was created: after a failure
- * its answers need not be younger than before. A listing with a filter also keeps its end, because
+/* A listing that has shown nothing does not begin anew: after a failure its answers need not be
+ * younger than before. A listing with a filter also keeps its end, because
  * to find it again needs requests. */
 static bool is_to_begin(const struct listing *listing, uint64_t cookie)
 {
@@ -370,7 +370,7 @@ static int seek(struct listing *listing, const struct caller *caller, uint64_t c
 }
 
 /* cp -r visits a directory in the order of d_ino. So do find, grep -r, rm -r and du (fts) if it has
- * more than 10,000 names. st_ino is a hash, so its order would make them read at random: 4 to 100
+ * more than 10,000 names. st_ino is a hash, so its order would make them read at random: 4 and 100
  * times the requests were measured. */
 static uint64_t order_number(uint64_t cookie)
 {

@@ -3,7 +3,8 @@
 
 #define PARTITIONS_AT_ONCE 4000 /* before other threads get in: some milliseconds */
 
-/* Applies to the partitions that were held. They are in use, so they stay. True: more are left. */
+/* Holds or releases partitions of the table that were held before. They are in use, so they stay.
+ * True: more are left. */
 static bool set_some_held_locked(struct pending *pending, const char *table, bool is_held)
 {
     size_t n = 0;

@@ -5,7 +5,7 @@
 #define POINTS_A_PART 64
 #define POINTS_MIN    8192 /* so the parts of a small table are equal */
 /* A part ends with a partition if that moves its end by at most 1/8 of a part. So fewer partitions
- * belong to two parts, of which each takes from the other at the service's limit of a partition. */
+ * belong to two parts: two processes that read one partition share its limit at the service. */
 #define NEAR_SHARE 8
 
 struct point {

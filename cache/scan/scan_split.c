@@ -46,7 +46,7 @@ struct split_scan {
     double partition_rows; /* the mean, of partitions with several pages; 0: none has */
     uint64_t last_id;      /* requests so far */
     size_t asked, pages;
-    double last_worth;         /* of the gap that was asked last; infinite: none was */
+    double last_worth;         /* of the gap that was requested last; infinite: none was */
     struct equal_parts *equal; /* NULL: not all is known that is to be */
     size_t given;              /* borders */
 };
@@ -415,7 +415,8 @@ static int add_chunk(struct split_scan *self, struct equal_parts *equal, const s
 }
 
 /* All is known that is to be. The last answers may change the model, which then expects far too
- * much in a gap that was not asked. No gap is worth more than the one that was asked last. */
+ * much in a gap in which nothing was read. So it is assumed that no gap has more than the one that
+ * was requested last, which was the largest then. */
 static int make_parts(struct split_scan *self)
 {
     _cleanup_(equal_parts_destroyp) struct equal_parts *equal = NULL;

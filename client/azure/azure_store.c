@@ -66,8 +66,8 @@ static int azure_query(struct table_store *store, const struct query *query, str
     r = service_send(service, &request, r, call, &answer);
     if (r < 0)
         return r;
-    /* rows outside the range are dropped only if the filter was widened; otherwise the caller of
-     * the store reports them as an error */
+    /* rows outside the range are dropped only if the filter was widened; otherwise
+     * table_store_query reports them as an error */
     r = entity_answer_page(buffer_bytes(&answer.body), is_widened ? query->range : RANGE_ALL,
                            query->keys_only, call, builder, &dropped);
     if (r == 0)

@@ -122,7 +122,8 @@ static bool is_full(const struct scan *scan, const struct local_row *row)
            (scan->rows > 0 && scan->bytes + row->text.size > LOOKED_AT_BYTES);
 }
 
-/* After the last row. Rows were read, so the page is progress even if the filter took none. */
+/* The next page begins after the last row. Rows were read, so the page is progress even if the
+ * filter took none. */
 static int end_page(struct scan *scan, struct continuation **ret_next)
 {
     struct call *call = local_connection_call(scan->connection);

@@ -135,7 +135,7 @@ static struct local_row read_version(sqlite3_stmt *statement)
                               .checksum = sqlite3_column_int64(statement, CHECKSUM)};
 }
 
-/* Steps the index after the row: `has_row` says whether there was one. */
+/* Steps the index, which must then be at the row: `has_row` says whether there was one. */
 static int compare_version(struct local_rows *rows, bool has_row, const struct local_row *row)
 {
     int r = step(rows, rows->versions);

@@ -17,8 +17,8 @@ void channel_want(struct fuse_conn_info *connection)
     /* A node is one version, so the kernel never has to drop its pages. */
     connection->want &= ~(unsigned)FUSE_CAP_AUTO_INVAL_DATA;
     /* The kernel has at most 12 background requests under way: RELEASEs, and READs if they are
-     * asynchronous. A RELEASE that stores a new file may wait for the service. A READ must not wait
-     * after it. Nothing is lost: READs are answered from memory. */
+     * asynchronous. A RELEASE that stores a new file may wait for the service. A READ must not have
+     * to wait for it. Nothing is lost: READs are answered from memory. */
     connection->want &= ~(unsigned)FUSE_CAP_ASYNC_READ;
 }
 

@@ -154,7 +154,7 @@ static bool is_ordinary(const struct request *request, int error)
         return error == -EINTR;
     if (request->caller.call.failure.http_status > 0)
         return error == -ENOENT;
-    /* With advice there is another way to do it; otherwise a queued change may be the reason. */
+    /* Advice shows another way to do it, or that a queued change is the reason. */
     if (error == -ENOTEMPTY || error == -ENOENT)
         return !request->caller.call.failure.advice;
     return error == -EEXIST || error == -EXDEV;

@@ -265,7 +265,7 @@ static int store_scratch(struct renaming *renaming)
     return r;
 }
 
-/* The kernel may keep the entity's node under the backup's name. It forgets the node's st_ino,
+/* The kernel may keep the entity's node under the backup's name. So the node gives up its st_ino,
  * because the next file of the entity's name has that number. */
 static int back_up(struct renaming *renaming)
 {

@@ -16,7 +16,7 @@
 struct table_store;
 
 struct local_source { /* embedded, zeroed */
-    char *path;       /* of the file, absolute; NULL: the source is none */
+    char *path;       /* of the file, absolute; NULL: it is not an account in a file */
     bool has_checksums, is_read_only;
 };
 void local_source_finish(struct local_source *source);

@@ -18,7 +18,7 @@ struct service_source {
     struct token_source *tokens;           /* NULL: none are used */
     struct credential_source *credentials; /* NULL: tokens are used */
     struct clock_skew *skew;               /* of the signatures with a key; NULL: tokens are used */
-    _Atomic unsigned skew_lines;           /* how often the log was to say what it is */
+    _Atomic unsigned skew_lines;           /* lines about the clock so far, logged or not */
 };
 
 /* Begins to request tokens, if they are used, and creates the store, which the caller destroys

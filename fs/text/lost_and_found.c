@@ -165,7 +165,7 @@ static bool is_trusted(uid_t owner)
 }
 
 /* A directory of the environment counts if its owner is this process's user. HOME is another one's
- * after sudo and mount(8). What is absent will be this user's, below a directory of this user or
+ * under sudo and mount(8). What is absent will be this user's, below a directory of this user or
  * root. A symbolic link on the way has to be one of theirs, too. 0 or -errno; -EPERM: it does not
  * count. */
 static int check_place(const char *place)

@@ -354,7 +354,7 @@ bool writers_was_removed_locked(const struct writers *writers, struct address ad
     return false;
 }
 
-/* The writer knows the version that was renamed: now it learns the new one. */
+/* If the writer knows the version that was renamed, it learns the new one. */
 static void note_renamed(struct writer *writer, const struct entity *before,
                          const struct entity *after)
 {

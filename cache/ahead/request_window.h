@@ -16,9 +16,9 @@ struct request_window;
 int request_window_create(int max, struct request_window **ret); /* -EINVAL: max < 1; -ENOMEM */
 void request_window_destroy(struct request_window *window);      /* takes NULL */
 
-/* How many speculative requests of the lane may be sent now; at least 0. They are limited first:
- * while the window is smaller than it was before, they are allowed only while the requests in
- * flight fill at most half of it. A window of one has no room for them. */
+/* How many speculative requests of the lane may be sent now; at least 0. Their limit is reached
+ * first: while the window is smaller than it was before, they are allowed only while the requests
+ * in flight fill at most half of it. A window of one has no room for them. */
 int request_window_idle(struct request_window *window, unsigned lane);
 /* Counts a request. False: there is no room, and it is not counted. */
 bool request_window_enter(struct request_window *window, unsigned lane);

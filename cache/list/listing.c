@@ -17,7 +17,7 @@
  * | NEW      | at no place                     | the first call                        |
  * | BEGUN    | at the start, without entries   | the first entry returned: GOES_ON     |
  * | GOES_ON  | anywhere, or lost its place     | the sure end: COMPLETE; cookie 0      |
- * | COMPLETE | nothing is after it            | going back: GOES_ON; cookie 0         |
+ * | COMPLETE | nothing is after it             | going back: GOES_ON; cookie 0         |
  * A listing of a level uses no batch; its level tells the end. */
 enum state { NEW, BEGUN, GOES_ON, COMPLETE };
 

@@ -88,7 +88,7 @@ int chunk_split(struct chunk *chunk, struct bytes position, struct chunk **ret)
     return 0;
 }
 
-/* The token's query reaches after the end, so its page would hold foreign rows, and a query for
+/* The token's query reaches beyond the end, so its page would hold foreign rows, and a query for
  * exactly the rest is possible. */
 static bool is_token_too_wide(const struct chunk *chunk)
 {

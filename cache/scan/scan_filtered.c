@@ -85,7 +85,7 @@ static int split(struct filtered_scan *self, struct chunk *chunk, struct bytes a
 }
 
 /* Afterwards a query for the rest of the chunk alone is possible, if its token is of a longer one:
- * that one would go on after the end through pages without rows. */
+ * that one would go on beyond the end through pages without rows. */
 static int make_expressible(struct filtered_scan *self, struct chunk *chunk)
 {
     bool is_own = bytes_equal(buffer_bytes(&chunk->query.hi), buffer_bytes(&chunk->end));

@@ -111,7 +111,8 @@ static struct known *join(struct level_scan *self, struct known *previous, struc
     return kept;
 }
 
-/* Joins all items from the partition before to the partition after. NULL: an end of the list. */
+/* Joins all items from the partition `before` to the partition `behind`. NULL: an end of the list.
+ */
 static void join_between(struct level_scan *self, struct known *before, struct known *behind)
 {
     struct known *kept = partition_at_or_before(before);

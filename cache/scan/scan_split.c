@@ -327,7 +327,7 @@ static struct chunk *find_asked(const struct split_scan *self, uint64_t id)
     return chunk;
 }
 
-/* Most of the page are rows of its last partition, and the gap reaches after that. */
+/* Most of the page are rows of its last partition, and the gap reaches beyond it. */
 static bool is_partition_large(const struct chunk *chunk)
 {
     const struct run *run = gap_last_run(chunk);

@@ -123,7 +123,7 @@ static int fail_malformed_proxy(struct call *call)
 }
 
 /* Did libcurl fail to connect to another host or port than the URL's? Then it was a proxy: libcurl
- * tells that in its message alone. */
+ * has that only in its message. */
 static bool is_connect_to_proxy(const char *message, const char *url)
 {
     char expected[AUTHORITY_SIZE + 20];

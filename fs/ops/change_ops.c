@@ -161,7 +161,7 @@ static int unlink_held(struct change *change, struct held_writers *held)
 {
     struct request *request = &change->request;
     struct place *place = &change->child.place;
-    /* The name may have got its key before the hold, which then is of the settled name, too. */
+    /* The name may have got its key before the hold, which is then a hold of the settled name. */
     int r = settler_settle_place(&request->fs->settler, &request->caller, place, NULL);
     if (r == 0 && place_is_unsettled(place) && !writers_held_is_unstored(held))
         r = -ENOENT;

@@ -32,7 +32,7 @@ struct mount_source {
     struct log *log;
     int64_t timeout_ms;
     int64_t service_utc_100ns,
-        asked_utc_100ns; /* at the first request, by both clocks; 0: not told */
+        asked_utc_100ns; /* at the first request, by both clocks; 0: not known */
 };
 
 /* Sets the table of -o table=. SOURCE or a SAS URL may name the same one; this one's case counts.

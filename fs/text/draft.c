@@ -130,7 +130,7 @@ static int append(struct draft *draft, struct bytes bytes, struct draft_problem 
     return is_complete ? DRAFT_STORE : DRAFT_NOTHING;
 }
 
-/* The text's size counts for its room. No problem is reported with views of the text. */
+/* The text's size counts for its room. A problem that is reported has no views of the text. */
 static void shorten(struct draft *draft, size_t size)
 {
     draft->text.size = size;

@@ -158,7 +158,7 @@ static size_t answer_exists(const void *target, void *ret)
     return sizeof(int);
 }
 
-/* The kernel's absence of the name may be older than the table. 0 or an exit code. */
+/* The kernel's answer that the name is absent may be older than the table. 0 or an exit code. */
 static int check_absent(const struct target *target, int64_t limit_ms)
 {
     int error = 0;

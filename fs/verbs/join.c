@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `tablefuse join`: puts the results of all parts after one another. */
+/* `tablefuse join`: writes the results of all parts, one after another. */
 #include "fs/base/file_io.h"
 #include "fs/base/say.h"
 #include "fs/cli/choice_options.h"

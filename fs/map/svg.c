@@ -122,7 +122,8 @@ static int append_text(struct box box, const struct text *text, size_t line, str
     return buffer_append_string(ret, "</text>\n");
 }
 
-/* Hides the lines below a label of so many lines and columns, but not the border of its box. */
+/* Draws a white rectangle under a label, so that no line crosses the text. The rectangle lies
+ * inside the border of the label's box. `lines`, `columns`: the size of the label. */
 static int append_background(struct box box, const struct text *text, size_t lines, size_t columns,
                              struct buffer *ret)
 {

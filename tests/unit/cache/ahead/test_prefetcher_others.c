@@ -151,23 +151,35 @@ static void overtake(struct prefetching *setup, struct prefetcher *prefetcher, s
     assert_int_equal(prefetching_asked(setup), arrived); /* nothing is sent before it is needed */
 }
 
+static struct prefetcher *set_up_overtaken(struct prefetching *setup, struct taken *taken)
+{
+    taken_init(taken);
+    prefetching_set_up(setup, 4, (struct fetching_options){0});
+    fetching_add_rows(&setup->fetching, "p", 20000);
+    struct prefetcher *prefetcher = open_rows(setup);
+    overtake(setup, prefetcher, taken);
+    return prefetcher;
+}
+
+static void tear_down_overtaken(struct prefetching *setup, struct prefetcher *prefetcher,
+                                struct taken *taken)
+{
+    prefetcher_leave(prefetcher);
+    buffer_finish(&taken->last);
+    prefetching_tear_down(setup);
+}
+
 static void what_is_throttled_while_others_are_answered_is_sent_again(void **state)
 {
     (void)state;
     struct prefetching setup;
     struct taken taken;
-    taken_init(&taken);
-    prefetching_set_up(&setup, 4, (struct fetching_options){0});
-    fetching_add_rows(&setup.fetching, "p", 20000);
-    struct prefetcher *prefetcher = open_rows(&setup);
-    overtake(&setup, prefetcher, &taken);
+    struct prefetcher *prefetcher = set_up_overtaken(&setup, &taken);
     setup.fetching.memory->fault = NULL;
     while (take_rows(&setup, prefetcher, &taken) == 1)
         continue;
     assert_int_equal(taken.rows, 20000); /* no call has failed */
-    prefetcher_leave(prefetcher);
-    buffer_finish(&taken.last);
-    prefetching_tear_down(&setup);
+    tear_down_overtaken(&setup, prefetcher, &taken);
 }
 
 static void what_is_throttled_while_nothing_is_answered_fails(void **state)
@@ -175,18 +187,12 @@ static void what_is_throttled_while_nothing_is_answered_fails(void **state)
     (void)state;
     struct prefetching setup;
     struct taken taken;
-    taken_init(&taken);
-    prefetching_set_up(&setup, 4, (struct fetching_options){0});
-    fetching_add_rows(&setup.fetching, "p", 20000);
-    struct prefetcher *prefetcher = open_rows(&setup);
-    overtake(&setup, prefetcher, &taken);
+    struct prefetcher *prefetcher = set_up_overtaken(&setup, &taken);
     size_t asked = prefetching_asked(&setup);
     assert_int_equal(take_rows(&setup, prefetcher, &taken), -EBUSY);
     assert_int_equal(setup.caller.call.failure.http_status, 503);
     assert_int_equal(prefetching_asked(&setup), asked + 1);
-    prefetcher_leave(prefetcher);
-    buffer_finish(&taken.last);
-    prefetching_tear_down(&setup);
+    tear_down_overtaken(&setup, prefetcher, &taken);
 }
 
 int main(void)

@@ -17,6 +17,12 @@ static struct page *rows_of(struct memory_store *self)
     return self->rows;
 }
 
+static int fail(struct memory_store *self, bool is_late, struct call *call)
+{
+    int (*fault)(struct memory_store *, size_t, struct call *) = self->fault;
+    return fault && self->is_fault_late == is_late ? fault(self, self->asked, call) : 0;
+}
+
 static int ask(struct memory_store *self, struct memory_store_entry entry, struct range range,
                struct call *call)
 {
@@ -28,12 +34,7 @@ static int ask(struct memory_store *self, struct memory_store_entry entry, struc
         (void)buffer_append(&entry.hi, range.hi);
         self->diary[self->asked - 1] = entry;
     }
-    return self->fault && !self->is_fault_late ? self->fault(self, self->asked, call) : 0;
-}
-
-static int fail_late(struct memory_store *self, struct call *call)
-{
-    return self->fault && self->is_fault_late ? self->fault(self, self->asked, call) : 0;
+    return fail(self, false, call);
 }
 
 /* Where the name stands among the names; their size: nowhere. */
@@ -130,7 +131,7 @@ static int memory_query(struct table_store *store, const struct query *query, st
     }
     if (r < 0)
         return call_fail(call, r, "no room for the rows");
-    r = fail_late(self, call);
+    r = fail(self, true, call);
     return r == 0 && row < end ? answer_token(page_position(rows, row), call, ret_next) : r;
 }
 
@@ -149,7 +150,7 @@ static int memory_get(struct table_store *store, const char *table, struct bytes
     if (row == page_rows(rows) || !bytes_equal(page_position(rows, row), position))
         return call_fail(call, -ENOENT, "no such entity");
     r = copy_row(rows, row, false, builder);
-    return r < 0 ? call_fail(call, r, "no room for the row") : fail_late(self, call);
+    return r < 0 ? call_fail(call, r, "no room for the row") : fail(self, true, call);
 }
 
 static int memory_list_tables(struct table_store *store, const char *only,
@@ -177,7 +178,7 @@ static int memory_list_tables(struct table_store *store, const char *only,
     for (size_t i = 0; i < self->leaving.size; i += strlen(self->leaving.data + i) + 1)
         if (!only || strcmp(self->leaving.data + i, only) == 0)
             add_name(&ret->names, self->leaving.data + i);
-    return fail_late(self, call);
+    return fail(self, true, call);
 }
 
 static bool row_is(const struct page *rows, size_t row, struct bytes position)

@@ -26,8 +26,9 @@ struct memory_store {
     int versions; /* how many were written: each has its number for its ETag and Timestamp */
     size_t asked; /* requests; the first of them are in the diary */
     int max_rows; /* of a page, whatever top says; that a filter looks at for one */
-    /* Called for each request, with its number from 1. < 0: the request fails so. NULL: never. */
-    int (*fault)(struct memory_store *self, size_t number, struct call *call);
+    /* Called for each request, with its number from 1. < 0: the request fails so. NULL: never.
+     * Atomic, because a test may set it while a read-ahead still sends its last request. */
+    int (*_Atomic fault)(struct memory_store *self, size_t number, struct call *call);
     bool is_fault_late; /* only when the answer was made: half of it is there already */
     bool checks_tables; /* requests for rows of a table that is not there are refused */
     bool drops_slowly;  /* a deleted table is listed, and not created again, until its end */

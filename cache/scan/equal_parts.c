@@ -4,9 +4,6 @@
 /* Kept at most. A point has 1/16 of a part at most, if rows are that many. */
 #define POINTS_A_PART 64
 #define POINTS_MIN    8192 /* so the parts of a small table are equal */
-/* A part ends with a partition if that moves its end by at most 1/8 of a part. So fewer partitions
- * belong to two parts: two processes that read one partition share its limit at the service. */
-#define NEAR_SHARE 8
 
 struct point {
     char *position;
@@ -89,58 +86,15 @@ int equal_parts_add(struct equal_parts *equal, struct bytes position, double row
     return 0;
 }
 
-static struct bytes position_of(const struct point *point)
-{
-    return (struct bytes){point->position, point->size};
-}
-
-/* Does a partition begin at the point, or between it and the point before? */
-static bool begins_partition(const struct equal_parts *equal, size_t at)
-{
-    return !bytes_equal(position_partition_key(position_of(&equal->points[at - 1])),
-                        position_partition_key(position_of(&equal->points[at])));
-}
-
-/* Moves from points[at] to the nearest point that begins a partition, if one is near. Not back to
- * the start of this part. */
-static bool move_to_partition(struct equal_parts *equal, size_t first, double wanted)
-{
-    double near = equal->rows / (double)equal->parts / NEAR_SHARE, best_distance = near;
-    double before = equal->before, best_before = 0;
-    size_t at = equal->at, best = 0;
-    while (at > first + 1 && wanted - before <= near)
-        before -= equal->points[--at].rows;
-    for (; at < equal->count && before - wanted <= near; before += equal->points[at++].rows) {
-        double distance = before > wanted ? before - wanted : wanted - before;
-        if (at > first && distance <= best_distance && begins_partition(equal, at)) {
-            best_distance = distance;
-            best_before = before;
-            best = at;
-        }
-    }
-    if (best == 0)
-        return false;
-    equal->at = best;
-    equal->before = best_before;
-    return true;
-}
-
 struct bytes equal_parts_next(struct equal_parts *equal)
 {
     double wanted = equal->rows * (double)++equal->part / (double)equal->parts;
-    size_t first = equal->at;
-    while (equal->at < equal->count) {
+    for (; equal->at < equal->count; equal->at++) {
         const struct point *point = &equal->points[equal->at];
         /* the nearer end of the point, but no part gets none of many rows */
         if (equal->before + point->rows / 2 > wanted && equal->before > 0)
-            break;
+            return (struct bytes){point->position, point->size};
         equal->before += point->rows;
-        equal->at++;
     }
-    bool is_moved = move_to_partition(equal, first, wanted);
-    if (equal->at == equal->count)
-        return buffer_bytes(&equal->end);
-    struct bytes position = position_of(&equal->points[equal->at]);
-    bool is_begin = is_moved && position_has_row(position);
-    return is_begin ? bytes_first(position, position_partition_key(position).size + 1) : position;
+    return buffer_bytes(&equal->end);
 }

@@ -14,9 +14,8 @@ void equal_parts_destroy(struct equal_parts *equal);                            
  * Positions ascend strictly, inside the range. 0 or -ENOMEM. */
 int equal_parts_add(struct equal_parts *equal, struct bytes position, double rows);
 
-/* The start of the next part, from the second on, `parts` - 1 times: never before the last one. If
- * a partition starts within 1/8 of a part of the exact place, the part starts there. It is the end
- * of the range for surplus parts, which are empty. Then nothing more is added. A view.
+/* The start of the next part, from the second on, `parts` - 1 times: never before the last one. It
+ * is the end of the range for surplus parts, which are empty. Then nothing more is added. A view.
  */
 struct bytes equal_parts_next(struct equal_parts *equal);
 

@@ -190,45 +190,6 @@ static void equal_parts_keep_few_points(void **state)
     equal_parts_destroy(equal);
 }
 
-/* Partitions of 1,000 rows, the first of `first` rows, in as many parts. *ret: the sizes. */
-static void cut_partitions(size_t first, size_t n, size_t *ret)
-{
-    struct equal_parts *equal;
-    struct rows rows;
-    size_t begin = 0;
-    char row[8];
-    rows_init(&rows);
-    assert_int_equal(equal_parts_create(RANGE_ALL, n, &equal), 0);
-    for (size_t i = 0; i < first + (n - 1) * 1000; i++) {
-        char partition[] = {(char)(i < first ? 'a' : 'b' + (int)((i - first) / 1000)), '\0'};
-        (void)snprintf(row, sizeof(row), "%06zu", i);
-        rows_add_strings(&rows, partition, row);
-    }
-    rows_sort(&rows);
-    for (size_t i = 0; i < rows.count; i++)
-        assert_int_equal(equal_parts_add(equal, rows.positions[i], 1), 0);
-    for (size_t part = 0; part < n; part++) {
-        size_t end = part + 1 < n ? rows_seek(&rows, equal_parts_next(equal)) : rows.count;
-        ret[part] = end - begin;
-        begin = end;
-    }
-    equal_parts_destroy(equal);
-    rows_finish(&rows);
-}
-
-/* The mean is 967, 1,033 and 875. Ends of partitions are 67, 67 and at least 125 rows away. */
-static void a_part_ends_with_a_partition_that_is_near(void **state)
-{
-    (void)state;
-    size_t sizes[4];
-    cut_partitions(900, 3, sizes);
-    assert_memory_equal(sizes, ((size_t[]){900, 1000, 1000}), 3 * sizeof(size_t));
-    cut_partitions(1100, 3, sizes);
-    assert_memory_equal(sizes, ((size_t[]){1100, 1000, 1000}), 3 * sizeof(size_t));
-    cut_partitions(500, 4, sizes);
-    assert_memory_equal(sizes, ((size_t[]){875, 875, 875, 875}), sizeof(sizes));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -239,7 +200,6 @@ int main(void)
         cmocka_unit_test(one_part_needs_no_request),
         cmocka_unit_test(every_service_is_cut_in_order),
         cmocka_unit_test(equal_parts_keep_few_points),
-        cmocka_unit_test(a_part_ends_with_a_partition_that_is_near),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

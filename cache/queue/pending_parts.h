@@ -174,9 +174,7 @@ void pending_pass_on_locked(struct pending *pending, struct record *record);
 void pending_release_locked(struct pending *pending, struct record *record);
 /* call_check, outside the monitor. */
 int pending_check_locked(struct pending *pending, struct call *call, const char *late);
-/* Called when a position of the table was claimed, and when a queued change of it has ended: for
- * the watches of pending_table.h. */
-void watches_note_claim_locked(struct pending *pending, const char *table);
+/* Called when a queued change of the table has ended: for the watches of pending_table.h. */
 void watches_note_end_locked(struct pending *pending, const char *table);
 
 /* Of pending_failures.c: */

@@ -66,14 +66,6 @@ void pending_free_if_unused_locked(struct pending *pending, struct record *recor
     free(record);
 }
 
-void watches_note_claim_locked(struct pending *pending, const char *table)
-{
-    struct table_watch *watch;
-    LIST_FOREACH(watch, &pending->watches, entry)
-    if (strcmp(watch->table, table) == 0)
-        watch->has_changed = true;
-}
-
 void watches_note_end_locked(struct pending *pending, const char *table)
 {
     struct table_watch *watch;
@@ -84,9 +76,12 @@ void watches_note_end_locked(struct pending *pending, const char *table)
 
 void pending_set_claimed_locked(struct pending *pending, struct record *record)
 {
+    struct table_watch *watch;
     record->state = CLAIMED;
     pending->claims++;
-    watches_note_claim_locked(pending, record->address.table);
+    LIST_FOREACH(watch, &pending->watches, entry)
+    if (strcmp(watch->table, record->address.table) == 0)
+        watch->has_changed = true;
 }
 
 void pending_pass_on_locked(struct pending *pending, struct record *record)

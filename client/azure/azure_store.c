@@ -35,7 +35,7 @@ static int take_continuation(const struct http_answer *answer, struct call *call
     buffer_init(&token, TOKEN_MAX_BYTES);
     int r = token_append_headers(&token, buffer_bytes(&answer->headers));
     if (r == 0 && token.size > 0)
-        r = continuation_create(buffer_bytes(&token), ret);
+        r = continuation_create(buffer_bytes(&token), BYTES_LITERAL(""), ret);
     return r < 0 ? call_fail(call, r, "a continuation token that could not be kept") : 0;
 }
 

@@ -45,7 +45,7 @@ int local_token_create(struct call *call, const char *mark, struct bytes from,
     (void)buffer_append_string(&token, mark);
     int r = buffer_append(&token, from);
     if (r == 0)
-        r = continuation_create(buffer_bytes(&token), ret);
+        r = continuation_create(buffer_bytes(&token), BYTES_LITERAL(""), ret);
     return r < 0 ? call_fail(call, r, "a continuation token that could not be kept") : 0;
 }
 

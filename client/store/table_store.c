@@ -16,7 +16,7 @@ struct continuation {
 
 #define CONTINUATION_MAX_BYTES ((size_t)16 << 10)
 
-static int create(struct bytes token, struct bytes position, struct continuation **ret)
+int continuation_create(struct bytes token, struct bytes position, struct continuation **ret)
 {
     _cleanup_(continuation_destroyp) struct continuation *continuation =
         calloc(1, sizeof(*continuation));
@@ -33,17 +33,6 @@ static int create(struct bytes token, struct bytes position, struct continuation
         return r;
     *ret = TAKE_PTR(continuation);
     return 0;
-}
-
-int continuation_create(struct bytes token, struct continuation **ret)
-{
-    return create(token, BYTES_LITERAL(""), ret);
-}
-
-int continuation_create_inner(const struct continuation *outer, struct bytes token,
-                              struct continuation **ret)
-{
-    return create(token, continuation_position(outer), ret);
 }
 
 struct bytes continuation_token(const struct continuation *continuation)

@@ -14,11 +14,9 @@
  * the next page covers begins there; so does a new query if the token has expired. Immutable
  * outside the wrappers. */
 struct continuation;
-int continuation_create(struct bytes token, struct continuation **ret); /* for implementations */
-/* For a decorator whose token contains the token of its inner store: creates a continuation with
- * the inner `token` and the position of `outer`. */
-int continuation_create_inner(const struct continuation *outer, struct bytes token,
-                              struct continuation **ret);
+/* For implementations: `position` is empty. A decorator whose token contains the token of its inner
+ * store creates a continuation with the inner token and the position of its own. */
+int continuation_create(struct bytes token, struct bytes position, struct continuation **ret);
 struct bytes continuation_token(const struct continuation *continuation);
 struct bytes continuation_position(const struct continuation *continuation);
 /* For implementations: the service sent rows that are not in the page, or compared rows with a

@@ -62,7 +62,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     buffer_init(&query, MAX_BYTES);
     INVARIANT(token_append_headers(&token, headers) == 0);
     if (token.size > 0) {
-        INVARIANT(continuation_create(buffer_bytes(&token), &after) == 0);
+        INVARIANT(continuation_create(buffer_bytes(&token), BYTES_LITERAL(""), &after) == 0);
         INVARIANT(request_url_append_table_query(&query, NULL, after) == 0);
     }
     check_query(buffer_bytes(&query), headers);

@@ -52,7 +52,7 @@ static int make_token(struct network *self, const struct query *query, struct by
     buffer_init(&token, POSITION_MAX);
     (void)buffer_append(&token, (struct bytes){(const char *)&head, sizeof(head)});
     int r = buffer_append(&token, position);
-    return r < 0 ? r : continuation_create(buffer_bytes(&token), ret);
+    return r < 0 ? r : continuation_create(buffer_bytes(&token), BYTES_LITERAL(""), ret);
 }
 
 /* Where the page begins; a token is good for its own query alone. */

@@ -406,7 +406,7 @@ static int wrap_token(int empty_pages, const struct continuation *inner, struct 
     if (r == 0 && inner)
         r = buffer_append(&token, continuation_token(inner));
     if (r == 0)
-        r = continuation_create(buffer_bytes(&token), ret);
+        r = continuation_create(buffer_bytes(&token), BYTES_LITERAL(""), ret);
     return r < 0 ? call_fail(call, r, "no memory for a token") : 0;
 }
 
@@ -418,7 +418,9 @@ static int unwrap_token(const struct continuation *after, struct call *call, int
         return 0;
     struct bytes token = continuation_token(after);
     *ret_empty_pages = token.data[0] - '0';
-    int r = token.size > 1 ? continuation_create_inner(after, bytes_skip(token, 1), ret) : 0;
+    int r = token.size > 1
+                ? continuation_create(bytes_skip(token, 1), continuation_position(after), ret)
+                : 0;
     return r < 0 ? call_fail(call, r, "no memory for a token") : 0;
 }
 
@@ -427,7 +429,7 @@ static int answer_endlessly(uint64_t number, struct call *call, struct continuat
 {
     char token[32];
     (void)snprintf(token, sizeof(token), "0%llu", (unsigned long long)number);
-    int r = continuation_create(bytes_of(token), ret_next);
+    int r = continuation_create(bytes_of(token), BYTES_LITERAL(""), ret_next);
     return r < 0 ? call_fail(call, r, "no memory for a token") : 0;
 }
 

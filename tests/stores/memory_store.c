@@ -67,7 +67,7 @@ static int check_table(const struct memory_store *self, const char *table, struc
 
 static int answer_token(struct bytes token, struct call *call, struct continuation **ret)
 {
-    int r = continuation_create(token, ret);
+    int r = continuation_create(token, BYTES_LITERAL(""), ret);
     return r < 0 ? call_fail(call, r, "no memory for a token") : 0;
 }
 

@@ -68,7 +68,7 @@ static void answer_question(struct dialog *dialog, struct scan *scan,
         (void)buffer_append(&last, dialog->rows.positions[stop - 1]);
         (void)buffer_append_string(&last, POSITION_AFTER);
         covered.hi = buffer_bytes(&last);
-        assert_int_equal(continuation_create(B("token"), &answer.next), 0);
+        assert_int_equal(continuation_create(B("token"), BYTES_LITERAL(""), &answer.next), 0);
     }
     assert_int_equal(page_builder_finish(builder, covered, true, &answer.page), 0);
     assert_int_equal(scan_add_answer(scan, request->id, &answer), 0);

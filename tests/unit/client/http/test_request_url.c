@@ -289,7 +289,8 @@ static void expect_continued(const char *const values[TOKEN_PARTS], const char *
         if (values[part])
             assert_int_equal(token_append_part(&token, part, bytes_of(values[part])), 0);
     }
-    assert_int_equal(continuation_create(buffer_bytes(&token), &continuation), 0);
+    assert_int_equal(continuation_create(buffer_bytes(&token), BYTES_LITERAL(""), &continuation),
+                     0);
     query.after = continuation;
     assert_int_equal(request_url_append_row_query(&text, &query, &is_widened), 0);
     assert_string_equal(buffer_string(&text), expected);
@@ -323,7 +324,7 @@ static void a_foreign_token_is_refused(void **state)
         struct continuation *continuation = NULL;
         struct buffer text;
         buffer_init(&text, 1000);
-        assert_int_equal(continuation_create(tokens[i], &continuation), 0);
+        assert_int_equal(continuation_create(tokens[i], BYTES_LITERAL(""), &continuation), 0);
         assert_int_equal(request_url_append_table_query(&text, NULL, continuation), -EILSEQ);
         continuation_destroy(continuation);
         buffer_finish(&text);
@@ -338,7 +339,7 @@ static void tables_are_asked_for_by_name(void **state)
     buffer_init(&text, 1000);
     assert_int_equal(request_url_append_table_query(&text, NULL, NULL), 0);
     assert_int_equal(text.size, 0);
-    assert_int_equal(continuation_create(P("Tnext\0"), &continuation), 0);
+    assert_int_equal(continuation_create(P("Tnext\0"), BYTES_LITERAL(""), &continuation), 0);
     assert_int_equal(request_url_append_table_query(&text, "o'b&c", continuation), 0);
     assert_string_equal(buffer_string(&text),
                         "$filter=TableName%20eq%20%27o%27%27b%26c%27&NextTableName=next");

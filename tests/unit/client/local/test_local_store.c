@@ -318,7 +318,7 @@ static void assert_token_refused(struct table_store *store, struct query query, 
     struct call call = some_call();
     struct answer answer;
     struct continuation *after;
-    assert_int_equal(continuation_create(token, &after), 0);
+    assert_int_equal(continuation_create(token, BYTES_LITERAL(""), &after), 0);
     query.after = after;
     int r = table_store_query(store, &query, &call, &answer);
     assert_refused(r, &call, -EINVAL, 400, "InvalidInput");

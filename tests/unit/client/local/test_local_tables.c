@@ -132,7 +132,7 @@ static void tables_are_listed_in_pages(void **state)
     assert_int_equal(names.names.size, 0);
     buffer_finish(&names.names);
     struct continuation *after; /* of a query */
-    assert_int_equal(continuation_create(B("rows1!p\0r\x01"), &after), 0);
+    assert_int_equal(continuation_create(B("rows1!p\0r\x01"), BYTES_LITERAL(""), &after), 0);
     int r = table_store_list_tables(store, NULL, after, &call, &names, &next);
     assert_refused(r, &call, -EINVAL, 400, "InvalidInput");
     continuation_destroy(after);

@@ -109,7 +109,7 @@ static int dropping_query(struct table_store *store, const struct query *query, 
     (void)builder;
     if (--self->left == 0)
         return 0;
-    assert_int_equal(continuation_create(token, ret_next), 0);
+    assert_int_equal(continuation_create(token, BYTES_LITERAL(""), ret_next), 0);
     continuation_set_progress(*ret_next);
     return 0;
 }

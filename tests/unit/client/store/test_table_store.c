@@ -186,7 +186,7 @@ static int repeat_tables(struct table_store *store, const char *only,
     (void)after;
     (void)call;
     (void)buffer_append(&ret->names, B("table\0"));
-    return continuation_create(B("again"), ret_next);
+    return continuation_create(B("again"), BYTES_LITERAL(""), ret_next);
 }
 
 static void tables_in_a_circle_are_found(void **state)

@@ -4,6 +4,7 @@ import email.utils
 import http.client
 import importlib
 import json
+import signal
 import socket
 import subprocess
 import sys
@@ -644,3 +645,51 @@ def test_faults_by_a_seed(client, proxy):
     assert statuses(1) == first != statuses(2)
     counts = proxy.control()["happened"]
     assert counts["500"] + counts["503"] > 0 and set(counts) == {"500", "503"}
+
+
+# the journal
+
+
+def test_the_journal_has_the_last_changes(client, direct, proxy):
+    at_start = time.time()
+    proxy.control(plan=["503@insert", "reset_after@replace"])
+    assert client.insert("table", "j", "r1", N=1).status == 503
+    assert client.insert("table", "j", "r1", N="1", **{"N@odata.type": "Edm.Int64"}).status == 204
+    assert client.insert("table", "j", "r1", N=2).status == 409
+    with pytest.raises(Broken):
+        client.send("PUT", entity("table", "j", "r1"), {"Word": "w" * 50}, x_ms_client_request_id="mine")
+    delete = ("DELETE", entity("table", "j", "none"), None, ANY)
+    assert client.batch(put("j", "r2", N=3), delete).text.count("HTTP/1.1 404") == 1
+    client.send("GET", entity("table", "j", "r1"))
+    client.create("journal")
+    client.send("DELETE", "/Tables('journal')")
+    entries = proxy.control(journal="Table")["journal"]
+    assert [(e["operation"], e["writes"], e["result"], e["fault"], e["id"]) for e in entries] == [
+        ("insert", [["insert", "j", "r1", "N=1"]], None, "503", None),
+        ("insert", [["insert", "j", "r1", "N=1"]], "204", None, None),
+        ("insert", [["insert", "j", "r1", "N=2"]], "409 EntityAlreadyExists", None, None),
+        ("replace", [["replace", "j", "r1", "Word=" + "w" * 40]], "204", "reset_after", "mine"),
+        ("batch", [["replace", "j", "r2", "N=3"], ["delete", "j", "none", "*"]], "404 ResourceNotFound", None, None),
+    ]
+    assert entries[0]["forwarded"] is None and entries[0]["answered"] is None
+    times = [e[name] for e in entries[1:] for name in ("arrived", "forwarded", "answered")]
+    assert times == sorted(times) and at_start <= times[0] and times[-1] <= time.time()
+    assert not any(e["was_gone"] or e["is_gone"] for e in entries)
+    assert [e["operation"] for e in proxy.control(journal="journal")["journal"]] == ["create", "drop"]
+    assert proxy.control(journal="none")["journal"] == [] and "journal" not in proxy.control()
+    assert direct.send("DELETE", entity("table", "j", "r1"), **ANY).status == 204
+
+
+def test_the_journal_knows_whether_the_client_has_gone(service, proxy):
+    client = RawClient(proxy.port)
+    service.send(signal.SIGSTOP)
+    try:
+        client.connection.request("DELETE", f"/{ACCOUNT}{entity('table', 'p0', 'r01')}", headers={**client.signed("/"), **ANY})
+        wait_until(lambda: proxy.control(journal="table")["journal"], what="the request")
+        client.close()
+        service.send(signal.SIGCONT)
+        wait_until(lambda: proxy.control(journal="table")["journal"][0]["answered"], what="the answer")
+    finally:
+        service.send(signal.SIGCONT)
+    (entry,) = proxy.control(journal="table")["journal"]
+    assert entry["is_gone"] and not entry["was_gone"]

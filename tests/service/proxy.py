@@ -19,6 +19,7 @@ import traceback
 
 import answers
 import faults
+import journal
 import limits
 import operation as operations
 import pages
@@ -61,6 +62,7 @@ class Proxy:
         self.pager = pages.Pager(self.settings, self.random, self.service.send, self.note)
         self.partitions, self.account = limits.Rate(time.monotonic), limits.Rate(time.monotonic)
         self.dropped = limits.Dropped()
+        self.journal = journal.Journal()
         self.away_until = 0
         self.apply(self.begin)
 
@@ -107,7 +109,10 @@ class Proxy:
         except ValueError as error:
             return wire.Answer(400, {"content-type": "text/plain"}, f"{error}\n".encode())
         self.apply(changes)
-        text = json.dumps(self.report(), indent=1)
+        report = self.report()
+        for table in (value for key, value in changes if key == "journal"):
+            report["journal"] = self.journal.report(table)
+        text = json.dumps(report, indent=1)
         if any(key == "end" for key, _ in changes):
             self.reset()
         return wire.Answer(200, {"content-type": "application/json"}, text.encode())
@@ -196,14 +201,17 @@ class Proxy:
             broken = rules.Broken(error.args[0], 400, "InvalidInput", "The query is not the one that the token belongs to.")
             return self.refuse(broken, operation)
 
-    async def serve(self, operation):
+    async def serve(self, operation, entry):
         """The answer, before any fault."""
         if answer := self.own_answer(operation):
+            entry.answer(answer)
             return answer
         try:
             if operation.name in ("query", "tables"):
                 return self.dated(await self.page(operation))
+            entry.forward()
             answer = await self.service.send(operation.request)
+            entry.answer(answer)
         except wire.Lost as error:
             self.lost = str(error)
             print(f"proxy: the service behind is lost: {error}", file=sys.stderr, flush=True)
@@ -227,19 +235,22 @@ class Proxy:
             return self.error(kind.status, faults.CODES[kind.status], "A planned fault.")
         raise Ended({"stale": "close"}.get(name, name.removesuffix("_after")))
 
-    async def answer(self, request, is_reused):
+    async def answer(self, request, is_reused, client_is_gone):
         """(answer, name of the fault or None)"""
         operation = operations.operation_of(request)
+        entry = self.journal.arrive(operation, client_is_gone)
         self.counters["all"] += 1
         self.counters[operation.name] += 1
         if time.monotonic() < self.away_until:
             self.counters["away"] += 1
+            entry.fault = "away"
             raise Ended("reset")
         name = self.faults.choose(operation, is_reused, self.settings["fault_rate"], self.settings["fault_kinds"])
+        entry.fault = name
         if name is None:
-            return await self.serve(operation), None
+            return await self.serve(operation, entry), None
         if faults.KINDS[name].is_after:
-            answer = await self.serve(operation)
+            answer = await self.serve(operation, entry)
             if name in ("cut", "wrong_length"):
                 return answer, name
         return self.fault_answer(name, operation), name
@@ -265,12 +276,15 @@ class Proxy:
             writer.close()
 
     async def requests(self, reader, writer):
+        def client_is_gone():
+            return reader.at_eof() or writer.is_closing()
+
         is_reused = False
         while request := await wire.read_request(reader):
             if request.target.partition("?")[0] == CONTROL:
                 writer.write(self.control(request).to_bytes())
                 continue
-            answer, fault = await self.answer(request, is_reused)
+            answer, fault = await self.answer(request, is_reused, client_is_gone)
             if fault == "cut":
                 writer.write(answer.head(len(answer.body)) + answer.body[: len(answer.body) // 2])
                 return

@@ -84,7 +84,9 @@ ACTIONS = {
     "end": "1: the same, after this answer",
     "plan": "KIND[@OPERATION[:TABLE]][*N]: the next N (1) requests that fit get this fault; may be given several times",
     "expect": "RULE: refusals by this rule are announced; one must come",
-}
+    "journal": "TABLE: the answer also has `journal`, the last changes of the table: when each arrived, was forwarded and "
+               "answered, its writes, result and fault, and whether its client was gone (was_gone: before it was forwarded)",
+}  # fmt: skip
 
 
 def parse(text):

@@ -1,7 +1,9 @@
 """The soak (tests/soak) ends, whatever hangs."""
+import importlib
 import os
 import re
 import sys
+import time
 
 import pytest
 
@@ -37,3 +39,24 @@ def test_the_soak_ends_though_its_mounts_hang(tmp_path):
     assert str(tmp_path) not in open("/proc/self/mounts", encoding="utf-8").read()
     listed = run("ps", "-eo", "args").stdout
     assert left not in listed
+
+
+def test_a_late_change_is_one_that_a_later_command_was_ahead_of(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "tests/soak")
+    model, key, begun = importlib.import_module("model").Model(), ("table", "p", "r1"), time.time()
+    model.begin("mount", {key: ("value", 1)})
+    late = {"arrived": begun - 1, "answered": time.time() + 1, "is_gone": True, "result": "202", "table": "table"}
+    late["writes"] = [["insert", "p", "r0", ""], ["insert", "p", "r1", ""]]
+    assert model.was_late(key, late)
+    assert not model.was_late(("table", "p", "r2"), late)
+    model.begin("mount", {("table", "p", "r2"): None})
+    assert not model.was_late(("table", "p", "r2"), late)
+    assert model.was_late(key, {**late, "writes": [["drop", "", "", ""]]})
+    for other in (
+        {"is_gone": False},
+        {"table": "other"},
+        {"result": "409 EntityAlreadyExists"},
+        {"answered": begun - 0.5},
+        {"arrived": time.time()},
+    ):
+        assert not model.was_late(key, {**late, **other})

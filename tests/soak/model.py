@@ -4,6 +4,13 @@ import threading
 import time
 
 
+def _is_about(entry, key):
+    """Of the key itself, or of its whole table."""
+    return entry["table"] == key[0] and any(
+        name == "drop" or (partition, row) == key[1:] for name, partition, row, _ in entry["writes"]
+    )
+
+
 class Model:
     """Any thread."""
 
@@ -12,6 +19,7 @@ class Model:
         self._may_be = {}  # key: set of values
         self._unsynced = {}  # mount: {key: values that come back if its process is killed}
         self._deaths = {}  # mount: how often its process was killed
+        self._begun = {}  # key: [when a program began to change it, as of time.time()]
         self._history = {}  # key: [(when, mount, value, whether it was confirmed)]
         self.in_doubt = set()  # values that were not confirmed, or were queued when the process was killed
 
@@ -30,6 +38,7 @@ class Model:
             before = {key: self._may_be.get(key, {None}) for key in changes}
             for key, value in changes.items():
                 self._may_be[key] = before[key] | {value, *steps}
+                self._begun.setdefault(key, []).append(time.time())
             return before, changes, self._deaths.get(mount, 0)
 
     def end(self, mount, begun, is_confirmed, is_queued):
@@ -59,6 +68,20 @@ class Model:
         with self._lock:
             for key in keys:
                 self._unsynced.get(mount, {}).pop(key, None)
+
+    def was_late(self, key, entry):
+        """Has the service made this change of the proxy's journal for a client that had gone, after a program had begun a
+        later change of the key? So the service may do with a request that is under way when its client is killed, or gives
+        up."""
+        if not (entry["is_gone"] and (entry["result"] or "").startswith("2") and _is_about(entry, key)):
+            return False
+        with self._lock:
+            return any(entry["arrived"] < begun < entry["answered"] for begun in self._begun.get(key, []))
+
+    def doubt(self, key):
+        """A change of it was late: the texts that were to be stored may have been refused."""
+        with self._lock:
+            self.in_doubt |= self._may_be[key]
 
     def history(self, key):
         """Its last changes, for a person."""

@@ -1,7 +1,6 @@
 """The programs of the soak. Each has a thread, and a table that nothing else changes. The seed decides what it does, as long
 as its commands end in the same way."""
 import contextlib
-import datetime
 import json
 import os
 import pathlib
@@ -13,6 +12,7 @@ import subprocess
 import threading
 import time
 
+from services import utc
 from values import of_one_size, text_of
 
 PARTITIONS = ["p", "quite a long partition", "ü"]
@@ -24,6 +24,9 @@ AWAY = re.compile(
     r"|Read-only file system|Input/output error|No route to host|Host is down|Network is unreachable|not mounted"
     r"|no answer|Timeout was reached|HTTP 50\d"
 )
+# ... or if the service has made a change late, of a client that had gone (Model.was_late)
+LATE = re.compile("File exists|Directory not empty|Stale file handle|Device or resource busy|No such file")
+LATE_SEC = 20  # between a late change and the command that fails: a queued text is reported by the next fsync
 
 
 class Killed(Exception):
@@ -63,7 +66,7 @@ class Program(threading.Thread):
 
     def call(self, *command):
         """(exit code, what it printed)"""
-        self.began = datetime.datetime.utcnow().isoformat(timespec="milliseconds")
+        self.began = time.time()
         with self._lock:
             if self._is_killed:
                 raise Killed
@@ -96,10 +99,14 @@ class Program(threading.Thread):
         code, printed = self.call(*command)
         is_queued = self.mount.is_writeback if is_queued is None else is_queued
         self.soak.model.end(self.mount, begun, code == 0, is_queued)
-        self.excuse(" ".join(str(word)[:60] for word in command[:5]), code, printed, deaths)
+        self.excuse(" ".join(str(word)[:60] for word in command[:5]), code, printed, deaths, keys=changes)
         return code == 0
 
-    def excuse(self, what, code, printed, deaths, also=None):
+    def is_overtaken(self, keys, printed):
+        """Did a command fail because the service has made a change of one of these keys late?"""
+        return bool(LATE.search(printed)) and self.soak.was_late(keys, self.began - LATE_SEC)
+
+    def excuse(self, what, code, printed, deaths, keys=(), also=None):
         """Reports a command that failed without a reason."""
         if code == 0:
             return
@@ -110,10 +117,11 @@ class Program(threading.Thread):
             return
         errors = self.mount.errors(self.table)
         # 503 until the operation's time was over; a line begins with its time
-        throttled = [line for line in errors if "EBUSY, HTTP 503" in line and line.strip() >= self.began]
-        if "Device or resource busy" in printed and throttled:
+        throttled = [line for line in errors if "EBUSY, HTTP 503" in line and line.strip() >= utc(self.began)]
+        if ("Device or resource busy" in printed and throttled) or self.is_overtaken(keys, printed):
             return
-        self.soak.wrong("\n  ".join([f"{self.name}: {what} ended with {code}: {printed[-400:]}", *errors[-8:]]))
+        seen = self.soak.journal_lines(self.table)
+        self.soak.wrong("\n  ".join([f"{self.name}: {what} ended with {code}: {printed[-400:]}", *errors[-8:]]) + seen)
 
     def shell(self, changes, script, *words, **how):
         return self.change(changes, "bash", "-c", f"set -e -o pipefail; {script}", "bash", *words, **how)
@@ -135,8 +143,10 @@ class Program(threading.Thread):
         code, printed = self.call("sync", self.mount.point / self.table)
         if code == 0:
             self.soak.model.synced(self.mount, keys)
-        elif not AWAY.search(printed) and not self.soak.is_over() and "No such file" not in printed:
-            self.soak.wrong(f"{self.name}: sync: {printed}")
+        elif not (
+            AWAY.search(printed) or self.soak.is_over() or "No such file" in printed or self.is_overtaken(keys, printed)
+        ):
+            self.soak.wrong(f"{self.name}: sync: {printed}{self.soak.journal_lines(self.table)}")
 
     def tree(self):
         """(a directory of texts, {key: value}) for the programs that copy directories."""
@@ -290,6 +300,10 @@ class Contest(Program):
         "Stale file handle|No such file|File exists|Device or resource busy|cannot overwrite directory|Invalid argument"
     )
 
+    def __init__(self, *words):
+        super().__init__(*words)
+        self.table = self.TABLE
+
     def step(self):
         key = (self.TABLE, self.chance.choice(PARTITIONS[:2]), f"r{self.chance.randrange(4)}")
         path, value = self.path(key), self.new_value()
@@ -307,14 +321,18 @@ class Contest(Program):
         deaths = self.soak.model.deaths(self.mount)
         self.made += 1
         code, printed = self.call("bash", "-c", f'set -e; mkdir -p "${{1%/*}}"; {script}', "bash", path, text, self.name)
-        self.excuse(f"{script} {path}", code, printed, deaths, self.OUTRUN)
+        self.excuse(f"{script} {path}", code, printed, deaths, also=self.OUTRUN)
 
 
 class Client(Program):
     """Changes the same entities past every mount."""
 
+    def __init__(self, *words):
+        super().__init__(*words)
+        self.table = Contest.TABLE
+
     def step(self):
-        file, target = self.directory / "lines", f"{self.soak.source}/{Contest.TABLE}"
+        file, target = self.directory / "lines", f"{self.soak.source}/{self.table}"
         with open(file, "w", encoding="utf-8") as lines:
             for partition in PARTITIONS[:2]:
                 keys = {"PartitionKey": partition, "RowKey": f"r{self.chance.randrange(4)}"}

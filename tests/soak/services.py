@@ -1,4 +1,5 @@
 """The two services of the soak, and what goes wrong with them."""
+import datetime
 import pathlib
 import time
 
@@ -12,6 +13,20 @@ RULES = (
 )
 KINDS = "500,503,500_after,503_after,inner_503,reset,reset_after,cut,wrong_length,stale"
 SETTINGS = f"page_rows=1-40&empty=0.1&tokens=mixed&fault_rate=0.08&fault_kinds={KINDS}"
+
+
+def utc(seconds):
+    """As the lines of .tablefuse/errors begin."""
+    return datetime.datetime.utcfromtimestamp(seconds).isoformat(timespec="milliseconds")
+
+
+def journal_line(entry):
+    """Of the proxy's journal: when the change came, after how long it was forwarded and answered, and what it was."""
+    times = [f"+{entry[name] - entry['arrived']:.3f}" if entry[name] else "-" for name in ("forwarded", "answered")]
+    gone = "client gone before" if entry["was_gone"] else "client gone" if entry["is_gone"] else ""
+    writes = ", ".join(f"{name} {partition}/{row} {text}" for name, partition, row, text in entry["writes"])
+    words = [utc(entry["arrived"]), *times, entry["operation"], entry["result"], gone, entry["fault"], entry["id"], writes]
+    return " ".join(word for word in words if word)
 
 
 class FileService:
@@ -36,6 +51,9 @@ class FileService:
         """The mounts have the rules until their end."""
 
     def problems(self):
+        return []
+
+    def journal(self, table):
         return []
 
     def stop(self):
@@ -68,6 +86,10 @@ class ProxyService:
     def problems(self):
         """What the service would have refused."""
         return self.account.problems()
+
+    def journal(self, table):
+        """The last changes of the table, as the proxy has seen them."""
+        return self.account.proxy.control(journal=table)["journal"]
 
     def stop(self):
         self.account.stop()

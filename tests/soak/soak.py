@@ -24,7 +24,7 @@ import programs
 from harness import FAULTY, TABLEFUSE, Mount, detach, environment, run
 from model import Model
 from other_client import other_client
-from services import SERVICES
+from services import SERVICES, journal_line, utc
 from values import Broken, value_of, values_of
 
 # what a mount prints after its predecessor was killed
@@ -36,6 +36,7 @@ SETTLED_SEC = 45  # for the threads and kernel nodes of both mounts to go
 MEMORY = (64 + 64 + 64) << 20  # of a process: its cache, its queue, and what it is itself
 SWITCHES = re.compile(r"ctxt_switches:\s*(\d+)")  # of a thread that runs now and then: in /proc/PID/status
 LOST_MAX = 16  # texts of an entity in lost+found: fs/text/lost_and_found.h
+JOURNAL_LINES = 24  # of a finding
 IDLE_THREADS = 40  # more than at the start: what waits for the next request
 END = f"""
 After their time the programs finish their last step, and everything is compared. This takes seconds, on a busy machine
@@ -106,6 +107,7 @@ class SoakMount:
     def kill(self):
         self._is_there.clear()
         self.mount.send(9)
+        self._soak.kills.append((self.name, time.time()))
         assert self.mount.has_ended()
         self._soak.model.killed(self)
         self._soak.doubt_refused(self)
@@ -131,6 +133,7 @@ class Soak:
         self.environment = environment(**service.variables)
         self.model = Model()
         self.problems = []
+        self.kills = []  # (name of the mount, when)
         self.mounts, self.programs = [], []
         self.refused = {}  # name of a text: [the mount, when, whether it must be in lost+found, key of the entity]
         self.events = collections.Counter()
@@ -150,6 +153,27 @@ class Soak:
             if self.mutant:
                 self._first_wrong.set()
         print(f"WRONG  {what}", flush=True)
+
+    def journal_lines(self, table, *keys):
+        """What the proxy has seen last of the table, or of this entity, and the kills since then."""
+        entries = self.service.journal(table)
+        if keys:
+            entries = [entry for entry in entries if any(tuple(write[1:3]) in (keys, ("", "")) for write in entry["writes"])]
+        entries = entries[-JOURNAL_LINES:]
+        lines = [journal_line(entry) for entry in entries]
+        lines += [f"{utc(when)} killed {name}" for name, when in self.kills if entries and when > entries[0]["arrived"]]
+        return "".join(f"\n    {line}" for line in sorted(lines))
+
+    def was_late(self, keys, since=0):
+        """Was a change of one of these keys late, and made after `since`? Then what a program was told does not count."""
+        found = any(entry["answered"] > since for entry in self.late_changes(keys))
+        self.events["late changes that excuse"] += found
+        return found
+
+    def late_changes(self, keys):
+        """The lines of the journal that are late changes of one of these keys."""
+        entries = [entry for table in {key[0] for key in keys} for entry in self.service.journal(table) if entry["is_gone"]]
+        return [entry for entry in entries if any(self.model.was_late(key, entry) for key in keys)]
 
     def check_process(self, mount, deaths):
         if mount.has_crashed(deaths) and not self.has_crashed:
@@ -216,26 +240,32 @@ class Soak:
         stored = self.read_service()
         for key in self.model.keys():
             may_be = self.model.may_be(key)
-            if stored.get(key) not in may_be:
-                self.wrong(f"{key} is {stored.get(key)}, and may be {may_be}{self.model.history(key)}")
+            if stored.get(key) in may_be:
+                continue
+            if self.was_late([key]):
+                self.model.doubt(key)
+            else:
+                self.wrong(f"{key} is {stored.get(key)}, and may be {may_be}{self.model.history(key)}{self.journal_lines(*key)}")
         for key in stored.keys() - set(self.model.keys()):
             if key[0] != programs.Contest.TABLE:
-                self.wrong(f"{key} was never written: {stored[key]}")
+                self.wrong(f"{key} was never written: {stored[key]}{self.journal_lines(*key)}")
         self.events["entities at the end"] = len(stored)
         time.sleep(2.1)  # ttl: what a killed process had stored is new for the others
         for mount in self.mounts:
             shown = self.read_mount(mount)
             for key in stored.keys() | shown.keys():
                 if stored.get(key) != shown.get(key):
-                    self.wrong(f"{mount.name} shows {key} as {shown.get(key)}, and stored is {stored.get(key)}")
+                    seen = self.journal_lines(*key)
+                    self.wrong(f"{mount.name} shows {key} as {shown.get(key)}, and stored is {stored.get(key)}{seen}")
         self.verify_lost()
+        self.events["late changes"] = len(self.late_changes(self.model.keys()))
         for problem in self.service.problems():
             self.wrong(problem)
 
     def read_service(self):
         """Past every mount."""
         client, stored = other_client(self.service.account), {}
-        for table in [program.table for program in self.programs] + [programs.Contest.TABLE]:
+        for table in {program.table for program in self.programs}:
             for (pk, rk), members in client.stored(table).items():
                 plain = {name: value for name, (_, value) in members.items()}
                 try:

@@ -286,10 +286,10 @@ def test_a_core(mounts, service, kind, is_in_file, tmp_path):
                     core.unlink()
 
 
-def in_file(env, directory, end="\n"):
+def in_file(env, directory):
     """The same credential in a file, as docker and Kubernetes hand it out: a link to a file of one line."""
     ((name, value),) = env.items()
-    (directory / "real").write_bytes((value + end).encode())
+    (directory / "real").write_bytes(f"{value}\n".encode())
     (directory / "secret").symlink_to("real")
     return {f"{name}_FILE": str(directory / "secret")}
 
@@ -304,13 +304,9 @@ def test_a_secret_in_a_file(mounts, service, kind, tmp_path):
     assert_clean("environ", pathlib.Path(f"/proc/{mount.pid}/environ").read_bytes())
 
 
-@pytest.mark.parametrize("end", ["", "\n", "\r\n"], ids=ascii)
-@pytest.mark.parametrize("is_relative", [False, True])
-def test_the_end_of_a_secret_in_a_file(mounts, service, end, is_relative, tmp_path):
-    env = in_file({"AZURE_STORAGE_KEY": KEY}, tmp_path, end)
-    if is_relative:
-        env = {"AZURE_STORAGE_KEY_FILE": "secret"}
-    mount = mounts(source=service.endpoint, env=env, cwd=tmp_path)
+def test_a_relative_path_of_a_secret(mounts, service, tmp_path):
+    in_file({"AZURE_STORAGE_KEY": KEY}, tmp_path)
+    mount = mounts(source=service.endpoint, env={"AZURE_STORAGE_KEY_FILE": "secret"}, cwd=tmp_path)
     assert "r.json" in os.listdir(mount / "table/p")
 
 
@@ -324,8 +320,6 @@ FILES = [
     (make_fifo, "is no regular file"),
     (lambda path: path.symlink_to(path), "cannot be read: Too many levels of symbolic links"),
     (lambda path: path.write_text(""), "is empty"),
-    (lambda path: path.write_text("\n"), "is empty"),
-    (lambda path: path.write_text(" \n\n\t\r\n"), "is empty"),
     (lambda path: path.write_bytes(b"\xef\xbb\xbf\r\n"), "is empty"),
     (lambda path: path.write_text(KEY * 1000), "is larger than 64 KiB"),
     (lambda path: path.write_text(f"{KEY}\0"), "has a NUL byte: it is no text"),

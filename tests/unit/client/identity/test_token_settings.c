@@ -76,7 +76,7 @@ static const struct {
      "X-IDENTITY-HEADER: secret\r\n",
      ""},
     {.mode = "azcli", {NULL}, TOKEN_AZCLI, "az", "", "", ""},
-    {.mode = "azcli", {APP}, TOKEN_AZCLI, "az", "", "", "", "tn.example"},
+    {.mode = "azcli", {"AZURE_TENANT_ID=azAZ09.-"}, TOKEN_AZCLI, "az", "", "", "", "azAZ09.-"},
 };
 
 static void expect_text(const char *actual, const char *expected)

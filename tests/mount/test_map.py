@@ -10,7 +10,7 @@ import xml.etree.ElementTree
 import pytest
 
 import samples
-from expected import partition_name, utf16_order
+from expected import partition_name
 from harness import BOTH_SERVICES, COMMAND_SEC, CONFIGURATION, FAULTY, MOUNTING, NOT_FOUND, TABLEFUSE, USAGE, environment, run, wait_until
 from servers import Handler, Server
 from terminal import at_terminal
@@ -168,45 +168,6 @@ def test_bytes_are_those_of_the_files(mounts, service, packages):
     assert found["bytes"] == sum(sizes.values())
     assert {part["partition"]: part["bytes"] for part in found["parts"] if "partition" in part} == sizes
     assert drawn(service, packages, "--sizes").startswith("   bytes  entities  partitions   share\n")
-
-
-# --- a model
-
-
-def model(keys, common=None, level=1):
-    """(path or None, key or prefix, is it a partition, level, entities, partitions) of each part. {key: entities}"""
-    shared = os.path.commonprefix([list(key) for key in keys])
-    shared = "".join(shared)
-    children = {}
-    for key in sorted(keys, key=utf16_order):
-        children.setdefault(key[: len(shared) + 1], []).append(key)
-    for prefix, below in children.items():
-        if len(below) == 1:
-            yield (below[0], True, level, keys[below[0]], 1)
-            continue
-        inner = {key: keys[key] for key in below}
-        yield (prefix, False, level, sum(inner.values()), len(inner))
-        yield from model(inner, level=level + 1)
-
-
-def parts(found):
-    return [
-        (part.get("partition", part.get("prefix")), "partition" in part, part["level"], part["entities"], part["partitions"])
-        for part in found["parts"]
-    ]
-
-
-@LOCAL
-@pytest.mark.parametrize("seed", range(4))
-def test_random_tables(service, make_table, seed):
-    """What a directory shows if it has more partitions than its fanout."""
-    chance = random.Random(seed)
-    letters = "ab\u00e9\u65e5\U0001f600." + "-<&\""[seed:]
-    keys = {"".join(chance.choices(letters, k=chance.randrange(9))): chance.randrange(1, 6) for _ in range(700)}
-    make_table(f"random{seed}", [(p, str(row)) for p, rows in keys.items() for row in range(rows)])
-    found = json.loads(drawn(service, f"random{seed}", "--json"))
-    assert parts(found) == list(model(keys))
-    assert (found["entities"], found["partitions"]) == (sum(keys.values()), len(keys))
 
 
 @LOCAL
@@ -427,30 +388,6 @@ def test_warnings(service, shape, warnings):
     assert [warning["warning"] for warning in found] == warnings
     said = " ".join(drawn(service, table).split("\n\n", 1)[1:]).split()
     assert said == " ".join(warning["text"] for warning in found).split()
-
-
-@LOCAL
-@pytest.mark.parametrize(
-    "keys, kind, first, last, said",
-    [
-        (range(3000), "counter", "0", "2999", "All 3,000 partition keys are a counter, from 0 to 2999."),
-        (
-            [2519999999999999999 - number for number in range(3000)],
-            "reversed_times",
-            "2519999999999997000",
-            "2519999999999999999",
-            "All 3,000 partition keys are times, newest first, from 2519999999999997000 to 2519999999999999999. "
-            "If new entities get the first key, all of them go to one server.",
-        ),
-    ],
-    ids=["counter", "reversed"],
-)
-def test_keys_that_grow(service, make_table, keys, kind, first, last, said):
-    make_table(f"grow{kind.replace('_', '')}", [(str(key), "r") for key in keys])
-    warnings = json.loads(drawn(service, f"grow{kind.replace('_', '')}", "--json"))["warnings"]
-    (growth,) = [warning for warning in warnings if warning["warning"] == "growing_keys"]
-    assert (growth["kind"], growth["first"], growth["last"]) == (kind, first, last)
-    assert growth["text"].startswith(said)
 
 
 # --- requests, failures

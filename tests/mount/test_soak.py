@@ -4,6 +4,7 @@ import os
 import re
 import sys
 import time
+import types
 
 import pytest
 
@@ -44,12 +45,13 @@ def test_the_soak_ends_though_its_mounts_hang(tmp_path):
 def test_a_late_change_is_one_that_a_later_command_was_ahead_of(monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "tests/soak")
     model, key, begun = importlib.import_module("model").Model(), ("table", "p", "r1"), time.time()
-    model.begin("mount", {key: ("value", 1)})
+    mount = types.SimpleNamespace(name="mount")
+    model.end(mount, model.begin(mount, {key: ("value", 1)}), is_confirmed=True, is_queued=False)
     late = {"arrived": begun - 1, "answered": time.time() + 1, "is_gone": True, "result": "202", "table": "table"}
     late["writes"] = [["insert", "p", "r0", ""], ["insert", "p", "r1", ""]]
     assert model.was_late(key, late)
     assert not model.was_late(("table", "p", "r2"), late)
-    model.begin("mount", {("table", "p", "r2"): None})
+    model.begin(mount, {("table", "p", "r2"): None})
     assert not model.was_late(("table", "p", "r2"), late)
     assert model.was_late(key, {**late, "writes": [["drop", "", "", ""]]})
     for other in (
@@ -60,3 +62,7 @@ def test_a_late_change_is_one_that_a_later_command_was_ahead_of(monkeypatch):
         {"arrived": time.time()},
     ):
         assert not model.was_late(key, {**late, **other})
+    model.killed(mount)
+    assert not model.in_doubt
+    model.doubt([key])
+    assert model.in_doubt == {("value", 1)}

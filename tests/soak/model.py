@@ -78,10 +78,11 @@ class Model:
         with self._lock:
             return any(entry["arrived"] < begun < entry["answered"] for begun in self._begun.get(key, []))
 
-    def doubt(self, key):
-        """A change of it was late: the texts that were to be stored may have been refused."""
+    def doubt(self, keys):
+        """They were changed late: the texts of other changes may have been refused."""
         with self._lock:
-            self.in_doubt |= self._may_be[key]
+            changes = [change for key in keys for change in self._history.get(key, [])]
+            self.in_doubt |= {value for _, _, value, _ in changes if value != "killed"}
 
     def history(self, key):
         """Its last changes, for a person."""

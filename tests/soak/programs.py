@@ -104,7 +104,9 @@ class Program(threading.Thread):
 
     def is_overtaken(self, keys, printed):
         """Did a command fail because the service has made a change of one of these keys late?"""
-        return bool(LATE.search(printed)) and self.soak.was_late(keys, self.began - LATE_SEC)
+        is_late = LATE.search(printed) and self.soak.changed_late(keys, self.began - LATE_SEC)
+        self.soak.events["results of late changes"] += bool(is_late)
+        return is_late
 
     def excuse(self, what, code, printed, deaths, keys=(), also=None):
         """Reports a command that failed without a reason."""

@@ -164,16 +164,13 @@ class Soak:
         lines += [f"{utc(when)} killed {name}" for name, when in self.kills if entries and when > entries[0]["arrived"]]
         return "".join(f"\n    {line}" for line in sorted(lines))
 
-    def was_late(self, keys, since=0):
-        """Was a change of one of these keys late, and made after `since`? Then what a program was told does not count."""
-        found = any(entry["answered"] > since for entry in self.late_changes(keys))
-        self.events["late changes that excuse"] += found
-        return found
-
-    def late_changes(self, keys):
-        """The lines of the journal that are late changes of one of these keys."""
-        entries = [entry for table in {key[0] for key in keys} for entry in self.service.journal(table) if entry["is_gone"]]
-        return [entry for entry in entries if any(self.model.was_late(key, entry) for key in keys)]
+    def changed_late(self, keys, since=0):
+        """Those of the keys of which a change was late, and was made after `since`. See Model.was_late."""
+        gone = {}
+        for table in {key[0] for key in keys}:
+            entries = self.service.journal(table)
+            gone[table] = [entry for entry in entries if entry["is_gone"] and entry["answered"] > since]
+        return {key for key in keys if any(self.model.was_late(key, entry) for entry in gone[key[0]])}
 
     def check_process(self, mount, deaths):
         if mount.has_crashed(deaths) and not self.has_crashed:
@@ -238,13 +235,12 @@ class Soak:
         for mount in self.mounts:
             self.verify_counters(mount, until)
         stored = self.read_service()
+        late = self.changed_late(self.model.keys())
+        self.model.doubt(late)
+        self.events["entities changed late"] = len(late)
         for key in self.model.keys():
             may_be = self.model.may_be(key)
-            if stored.get(key) in may_be:
-                continue
-            if self.was_late([key]):
-                self.model.doubt(key)
-            else:
+            if stored.get(key) not in may_be and key not in late:
                 self.wrong(f"{key} is {stored.get(key)}, and may be {may_be}{self.model.history(key)}{self.journal_lines(*key)}")
         for key in stored.keys() - set(self.model.keys()):
             if key[0] != programs.Contest.TABLE:
@@ -258,7 +254,6 @@ class Soak:
                     seen = self.journal_lines(*key)
                     self.wrong(f"{mount.name} shows {key} as {shown.get(key)}, and stored is {stored.get(key)}{seen}")
         self.verify_lost()
-        self.events["late changes"] = len(self.late_changes(self.model.keys()))
         for problem in self.service.problems():
             self.wrong(problem)
 

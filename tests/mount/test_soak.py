@@ -1,10 +1,10 @@
 """The soak (tests/soak) ends, whatever hangs."""
 import importlib
 import os
+import pathlib
 import re
 import sys
 import time
-import types
 
 import pytest
 
@@ -45,7 +45,7 @@ def test_the_soak_ends_though_its_mounts_hang(tmp_path):
 def test_a_late_change_is_one_that_a_later_command_was_ahead_of(monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "tests/soak")
     model, key, begun = importlib.import_module("model").Model(), ("table", "p", "r1"), time.time()
-    mount = types.SimpleNamespace(name="mount")
+    mount = pathlib.Path("mount")  # has a name
     model.end(mount, model.begin(mount, {key: ("value", 1)}), is_confirmed=True, is_queued=False)
     late = {"arrived": begun - 1, "answered": time.time() + 1, "is_gone": True, "result": "202", "table": "table"}
     late["writes"] = [["insert", "p", "r0", ""], ["insert", "p", "r1", ""]]

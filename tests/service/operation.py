@@ -71,7 +71,7 @@ def _of_path(path, request):
     if found := _TABLE.fullmatch(path):
         return Operation("drop" if request.method == "DELETE" else "other", request, found["table"])
     if found := _ENTITY.fullmatch(path):
-        keys = tuple(found[name].replace("''", "'") for name in ("partition", "row"))
+        keys = found["partition"].replace("''", "'"), found["row"].replace("''", "'")
         return Operation(_BY_METHOD.get(request.method, "other"), request, found["table"], keys)
     found = _ROWS.fullmatch(path)
     if found and request.method in ("GET", "POST") and request.option("comp") is None:

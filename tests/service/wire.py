@@ -19,15 +19,21 @@ class Lost(Exception):
     """The service gave no whole answer."""
 
 
-def parse_head(head):
-    """First line, and {lower-case name: value}."""
-    first, *lines = head.decode("latin-1").split("\r\n")
+@functools.lru_cache(256)  # the parts of a batch have the same ones
+def _headers_of(lines):
+    """{lower-case name: value}, which is not to be changed."""
     headers = {}
-    for line in lines:
+    for line in lines.split("\r\n"):
         name, colon, value = line.partition(":")
         if colon:
             headers[name.lower()] = value.strip()
-    return first, headers
+    return headers
+
+
+def parse_head(head):
+    """First line, and {lower-case name: value}."""
+    first, _, lines = head.decode("latin-1").partition("\r\n")
+    return first, _headers_of(lines)
 
 
 async def read_chunks(reader):

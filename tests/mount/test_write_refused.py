@@ -19,64 +19,21 @@ def many(count, text='"a%03d": 1'):
     return "{" + ", ".join(text % number for number in range(count)) + "}"
 
 
-NAME_RULE = (
-    "a name with an ASCII character other than letters, digits and underscores, or that begins with a digit"
-)
-DATE_RULE = "no Edm.DateTime such as 2012-11-10T03:04:05.2Z, 2012-11-10T04:04+01:00 or 2012-11-10"
-YEAR_RULE = "an Edm.DateTime outside of the years 1601 to 9999 of UTC"
-
-# a text that can never become an object, or that the service would refuse: the reason. The write fails.
+# A text that can never become an object, or that the service would refuse: the reason. The write fails. test_draft_text.c and
+# test_entity_input_refused.c have all reasons.
 AT_WRITE = {
     "hello\n": "EINVAL line 1, column 1: not a JSON object",
-    "1": "EINVAL line 1, column 1: not a JSON object",
-    "[{}]": "EINVAL line 1, column 1: not a JSON object",
-    '\n\n "s"': "EINVAL line 3, column 2: not a JSON object",
-    "\ufeff[]": "EINVAL line 1, column 1: not a JSON object",
     "\ufeff{} x": "EINVAL line 1, column 4: there is text after the JSON object",
-    "{} {}": "EINVAL line 1, column 4: there is text after the JSON object",
-    '{"a": 1}\n}': "EINVAL line 2, column 1: there is text after the JSON object",
-    "{'a': 1}": "EINVAL line 1, column 2: a property name is expected here",
-    '{"a" 1}': "EINVAL line 1, column 6: a value where none can be",
-    '{"a": 1,}': "EINVAL line 1, column 8: a trailing comma",
     '{\n  "a": 1,\n  "b": "é," ,\n}\n': "EINVAL line 3, column 13: a trailing comma",
-    '\ufeff{"a": [1, ]}': "EINVAL line 1, column 9: a trailing comma",
     '{"a": 1,,}': "EINVAL line 1, column 9: a separator where none can be",
-    '{"a": 01}': "EINVAL line 1, column 8: a value where none can be",
-    '{"a": nil}': "EINVAL line 1, column 8: neither true, false nor null",
-    '{"é": "a\nb"}': "EINVAL line 1, column 9: a control character in a string",
     b'{"a": "\xff"}': "EINVAL line 1, column 8: not UTF-8",
     '{"a": {"b": 1}}': "EINVAL line 1, column 7: an object or array as a property's value: {\"b\": 1}}",
-    '{\n  "a": [1]\n}': "EINVAL line 2, column 8: an object or array as a property's value: [1]",
     '{"a": 1, "b": 2, "a": 3}': "EINVAL line 1, column 18: a: a name that is there twice",
-    '{"a-b": 1}': f"EINVAL line 1, column 2: a-b: {NAME_RULE}",
-    '{"1a": 1}': f"EINVAL line 1, column 2: 1a: {NAME_RULE}",
-    '{"é-": 1}': f"EINVAL line 1, column 2: é-: {NAME_RULE}",
-    '{"a\\ud83d": 1}': "EINVAL line 1, column 2: a\\ud83d: a name with a lone surrogate",
     f'{{"{"名" * 256}": 1}}': f"EINVAL line 1, column 2: {'名' * 16}...: a name of more than 255 characters",
-    f'{{"{"n" * 256}": 1}}': f"EINVAL line 1, column 2: {'n' * 48}...: a name of more than 255 characters",
     many(253): "EINVAL more than 252 properties",
-    '{"x": 9223372036854775808}': "EINVAL line 1, column 7: x: no integer of 64 bits: 9223372036854775808",
     '{"x": 1e400}': "EINVAL line 1, column 7: x: no number of 64 bits: 1e400",
-    typed("Edm.Int32", "2147483648"): "EINVAL line 2, column 7: x: no integer of 32 bits: 2147483648",
-    typed("Edm.Int64", "1.5"): "EINVAL line 2, column 7: x: an Edm.Int64 that is no integer of 64 bits: 1.5",
-    typed("Edm.Double", '"1,5"'): 'EINVAL line 2, column 7: x: no number of 64 bits: "1,5"',
-    typed("Edm.Boolean", "1"): "EINVAL line 2, column 7: x: an Edm.Boolean that is neither true nor false: 1",
-    typed(
-        "Edm.DateTime", '"2024-02-30T00:00:00Z"'
-    ): f'EINVAL line 2, column 7: x: {DATE_RULE}: "2024-02-30T00:00:00Z"',
-    typed("Edm.DateTime", '"2024-02-03T00:00+14:01"'): f'EINVAL line 2, column 7: x: {DATE_RULE}: "2024-02-03T00:00+14:01"',
-    typed("Edm.DateTime", '"0001-01-01T00:00:00"'): f'EINVAL line 2, column 7: x: {YEAR_RULE}: "0001-01-01T00:00:00"',
-    typed(
-        "Edm.DateTime", '"1600-12-31T23:59:59Z"'
-    ): f'EINVAL line 2, column 7: x: {YEAR_RULE}: "1600-12-31T23:59:59Z"',
     typed("Edm.Guid", '"c9da6455"'): 'EINVAL line 2, column 7: x: no Edm.Guid: "c9da6455"',
-    typed("Edm.Binary", '"AA="'): 'EINVAL line 2, column 7: x: an Edm.Binary that is not base64: "AA="',
     typed("Edm.Single", "1"): "EINVAL line 1, column 2: x: a type that the service does not know: Edm.Single",
-    typed("Int64", "1"): "EINVAL line 1, column 2: x: a type that the service does not know; it is written Edm.Int64: Int64",
-    f'{{"x": "{"x" * 32769}"}}': "EINVAL line 1, column 7: x: a string of more than 32,768 UTF-16 units: "
-    f'"{"x" * 47}...',
-    typed("Edm.Binary", '"' + "AAAA" * 21846 + '"'): "EINVAL line 2, column 7: x: a binary of more than 64 KiB: "
-    f'"{"A" * 47}...',
     many(17, '"a%03d": "' + "x" * 32000 + '"'): "EFBIG an entity of more than 1 MiB",
 }
 
@@ -185,14 +142,6 @@ def test_a_text_is_at_most_8_mib(mounts, stored):
             "EFBIG the text is longer than 8 MiB; the text lacks the write that failed"
         ]
     assert stored("large") == before
-
-
-def test_a_new_file_without_a_text_is_an_empty_entity(mounts, stored):
-    mount = mounts("ttl=0")
-    for name, text in {"nothing": "", "blanks": " \n\t"}.items():
-        assert write(mount / f"new/p/{name}.json", text) == ""
-    wait_until(lambda: ("p", "blanks") in stored("new"), what="the entity")
-    assert stored("new") == {("p", name): {} for name in ("beside", "nothing", "blanks")}
 
 
 def test_an_old_file_without_a_text_is_refused(mounts, stored):

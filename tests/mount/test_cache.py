@@ -382,13 +382,6 @@ def test_inode_numbers_grow_along_a_listing(patient, directory, is_looked_up):
         assert {entry.name: entry.inode() for entry in entries} == numbers
 
 
-def test_no_two_nodes_have_one_inode_number(patient):
-    listed = run("find", patient.point, "-exec", "stat", "-c", "%i %n", "{}", "+").stdout.splitlines()
-    numbers = {line.split()[0] for line in listed}
-    assert len(listed) > EVENTS + ITEMS + REGIONS * REGION_ROWS
-    assert len(numbers) == len(listed)
-
-
 READER = """
 import os, sys
 os.chdir(sys.argv[1])
@@ -426,11 +419,3 @@ def test_opens_here_and_there_ask_for_little(patient):
     counted = read_rows(patient, rows)
     assert counted.requests() <= len(rows) + 2
     assert counted.total("tablefuse_request_rows_total") <= 2 * len(rows) + FIRST_ROWS
-
-
-def test_opens_in_key_order_here_and_there_are_no_walk(patient):
-    """Every fiftieth: what would be read between them is for nothing."""
-    rows = range(FIRST_ROWS, EVENTS, 50)
-    counted = read_rows(patient, rows)
-    assert counted.requests() <= len(rows) + 2
-    assert counted.total("tablefuse_request_rows_total") <= EVENTS

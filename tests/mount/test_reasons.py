@@ -469,25 +469,6 @@ def test_many_links_have_few_lines(mounts):
     assert "(and 20 more until " in lines[-1]
 
 
-@pytest.mark.asan("local")
-@pytest.mark.tsan("local")
-def test_a_read_only_mount_has_no_line(mounts):
-    """The kernel answers by itself."""
-    mount = mounts("ro")
-    p = mount / "tab/p"
-    for call, *arguments in [
-        (open_close, p / "r.json", os.O_WRONLY),
-        (open_close, p / "new.json", CREATE),
-        (os.unlink, p / "r.json"),
-        (os.mkdir, mount / "new"),
-        (os.rename, p / "r.json", p / "b.json"),
-        (os.symlink, "r.json", p / "l"),
-        (os.truncate, mount / CONTROL, 0),
-    ]:
-        assert outcome(call, *arguments) == "EROFS"
-    assert failures(mount) == []
-
-
 LARGE = b'{"a": "' + b"x" * 300_000 + b'", "b": nil}'  # cp writes it in several pieces
 
 

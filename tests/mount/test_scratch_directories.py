@@ -162,11 +162,6 @@ def test_at_the_end_its_files_are_kept(mounts):
     assert lost == {"tab-p-x.json": b'{"N": 1}', "tab-p-x~": b"other"}
 
 
-def test_a_read_only_mount_has_none(mounts):
-    mount = mounts("ro")
-    assert outcome(os.mkdir, mount / "tab/p/.d") == "EROFS"
-
-
 @pytest.mark.asan("local")
 @pytest.mark.tsan("local")
 def test_rsync_delay_updates(mount, p, tmp_path, stored):

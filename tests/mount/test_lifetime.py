@@ -43,11 +43,6 @@ def test_a_signal_unmounts(mount, number):
     assert os.listdir(mount.point) == []
 
 
-def test_unmount_waits_for_the_end(mount):
-    mount.unmount()
-    assert not mount.is_mounted() and mount.has_ended()
-
-
 def test_a_busy_mount_is_not_unmounted(mount):
     with open(mount / "table/p/r.json") as file:
         refused = mount.unmount(check=False)
@@ -226,19 +221,6 @@ def test_a_dead_mount_is_replaced(mounts, service):
     assert not mount.is_mounted(), "nothing is left under it"
 
 
-def test_a_live_mount_is_not_mounted_over(mounts, service):
-    mount = mounts()
-    failed = run(
-        TABLEFUSE,
-        "mount",
-        mount.point,
-        check=False,
-        env=environment(AZURE_STORAGE_CONNECTION_STRING=service.connection_string()),
-    )
-    assert failed.returncode == MOUNTING and str(mount.point) in failed.stderr
-    assert_serves(mount)
-
-
 def test_a_script_can_wait_for_the_mount(mounts, service):
     """The daemon keeps neither the caller's output open nor its directory busy."""
     mount = mounts.prepare()
@@ -281,17 +263,6 @@ def test_a_dead_mount_whose_root_is_open_is_replaced(mounts, service):
         assert os.listdir(mount.point) is not None
     finally:
         os.close(here)
-
-
-def test_nothing_is_mounted_over_the_root(service):
-    failed = run(
-        TABLEFUSE,
-        "mount",
-        "/",
-        env=environment(AZURE_STORAGE_CONNECTION_STRING=service.connection_string()),
-        check=False,
-    )
-    assert failed.returncode == MOUNTING and "/" in failed.stderr
 
 
 def test_what_the_caller_had_open_is_not_kept(mounts, service, tmp_path):

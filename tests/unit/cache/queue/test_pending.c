@@ -217,7 +217,7 @@ static void a_caller_waits_up_to_its_deadline(void **state)
     end(pending);
 }
 
-struct writer { /* a thread of the next two tests */
+struct writer { /* a thread of the next test */
     pthread_t thread;
     struct pending *pending;
     int *texts; /* guarded by the claims alone */
@@ -261,39 +261,6 @@ static void threads_change_two_positions_at_once(void **state)
     for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
         sum += texts[i];
     assert_int_equal(sum, THREADS * 2000 * 2);
-    end(pending);
-}
-
-/* A rename: claims in two tables, in the order of their names, whichever way it goes. */
-static void *rename_across(void *argument)
-{
-    struct writer *self = argument;
-    for (int i = 0; i < 2000; i++) {
-        assert_int_equal(claim(self->pending, "T", "a"), 0);
-        assert_int_equal(claim(self->pending, "U", "a"), 0);
-        int from = (i + self->id) % 2;
-        self->texts[from]--;
-        self->texts[1 - from]++;
-        release(self->pending, from ? "U" : "T", "a");
-        release(self->pending, from ? "T" : "U", "a");
-    }
-    return NULL;
-}
-
-static void renames_in_both_directions_do_not_wait_for_each_other(void **state)
-{
-    (void)state;
-    struct pending *pending = new_pending();
-    int texts[2] = {0};
-    struct writer writers[THREADS];
-    for (int i = 0; i < THREADS; i++) {
-        writers[i] = (struct writer){.pending = pending, .texts = texts, .id = i};
-        assert_int_equal(pthread_create(&writers[i].thread, NULL, rename_across, &writers[i]), 0);
-    }
-    for (int i = 0; i < THREADS; i++)
-        assert_int_equal(pthread_join(writers[i].thread, NULL), 0);
-    assert_int_equal(texts[0], 0);
-    assert_int_equal(texts[1], 0);
     end(pending);
 }
 
@@ -469,7 +436,6 @@ int main(void)
         cmocka_unit_test(a_cancelled_caller_claims_nothing),
         cmocka_unit_test(a_caller_waits_up_to_its_deadline),
         cmocka_unit_test(threads_change_two_positions_at_once),
-        cmocka_unit_test(renames_in_both_directions_do_not_wait_for_each_other),
         cmocka_unit_test(a_masked_position_is_gone),
         cmocka_unit_test(a_dropped_table_is_masked_by_its_name),
         cmocka_unit_test(of_many_dropped_tables_the_last_are_masked),

@@ -320,18 +320,6 @@ static void tasks_begin_in_the_order_they_were_given(void **state)
     assert_int_equal(last, 1000);
 }
 
-static void a_task_may_submit_even_itself(void **state)
-{
-    (void)state;
-    struct worker_pool *pool = new_pool(2);
-    struct chained chained = {{.run = run_chained}, .pool = pool, .left = 1000};
-    (void)sem_init(&chained.done, 0, 0);
-    assert_int_equal(worker_pool_submit(pool, &chained.task), 0);
-    wait_for(&chained.done, 1);
-    assert_int_equal(chained.left, 0);
-    worker_pool_destroy(pool);
-}
-
 struct submitter {
     struct worker_pool *pool;
     struct tally *tally;
@@ -531,7 +519,6 @@ int main(void)
         cmocka_unit_test(a_thread_that_idles_is_counted_on_once),
         cmocka_unit_test(the_end_waits_for_every_task),
         cmocka_unit_test(tasks_begin_in_the_order_they_were_given),
-        cmocka_unit_test(a_task_may_submit_even_itself),
         cmocka_unit_test(what_tasks_submit_in_the_end_is_run),
         cmocka_unit_test(any_thread_may_submit),
         cmocka_unit_test(workers_have_names_and_no_signals),

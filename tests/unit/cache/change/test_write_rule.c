@@ -74,26 +74,11 @@ static void with_conflict_overwrite_every_replace_is_an_upsert(void **state)
     }
 }
 
-/* What table_store_write demands: a precondition for exactly the kinds that have one. */
-static void a_precondition_is_there_where_it_is_needed(void **state)
-{
-    (void)state;
-    for (enum edit_begin begin = EDIT_NEW; begin <= EDIT_APPENDED; begin++) {
-        for (unsigned known = 0; known < 2 * ALL_FACTS; known++) {
-            struct write_facts facts = facts_of(begin, known % ALL_FACTS);
-            facts.overwrites_conflicts = known >= ALL_FACTS;
-            struct write_rule rule = write_rule_choose(&facts);
-            assert_int_equal(rule.if_match.size > 0, rule.kind == WRITE_REPLACE);
-        }
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_cell_of_the_table_is_so),
         cmocka_unit_test(with_conflict_overwrite_every_replace_is_an_upsert),
-        cmocka_unit_test(a_precondition_is_there_where_it_is_needed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

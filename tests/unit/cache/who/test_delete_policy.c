@@ -57,17 +57,6 @@ static void the_first_16_of_a_process_that_has_not_listed_are_sent_at_once(void 
     delete_policy_destroy(NULL);
 }
 
-static void the_first_of_a_process_that_has_listed_is_sent_at_once(void **state)
-{
-    (void)state;
-    struct delete_policy *policy = new_policy();
-    assert_unlink(policy, RM, true, 0, DELETE_NOW);
-    delete_policy_answered(policy, RM, true, 0);
-    for (int i = 0; i < 1000; i++)
-        assert_unlink(policy, RM, true, i, DELETE_QUEUED);
-    delete_policy_destroy(policy);
-}
-
 static void assert_cell(bool has_failed, int successes, bool has_listed)
 {
     struct delete_policy *policy = new_policy();
@@ -90,20 +79,6 @@ static void every_cell_of_the_table_is_so(void **state)
     }
 }
 
-/* Each answer is a failure: each error reaches the process. */
-static void without_permission_all_are_sent_at_once(void **state)
-{
-    (void)state;
-    struct delete_policy *policy = new_policy();
-    for (int i = 0; i < 1000; i++) {
-        assert_unlink(policy, RM, true, i, DELETE_NOW);
-        delete_policy_answered(policy, RM, false, i);
-        assert_unlink(policy, FIND, false, i, DELETE_NOW);
-        delete_policy_answered(policy, FIND, false, i);
-    }
-    delete_policy_destroy(policy);
-}
-
 /* Also one that a drain reports of queued deletes. */
 static void after_a_failure_the_count_begins_again(void **state)
 {
@@ -116,25 +91,6 @@ static void after_a_failure_the_count_begins_again(void **state)
     delete_policy_answered(policy, RM, false, 0);
     fill(policy, RM, 0);
     delete_policy_answered(policy, RM, true, 0);
-    assert_unlink(policy, RM, false, 0, DELETE_QUEUED);
-    delete_policy_destroy(policy);
-}
-
-static void some_directories_were_listed_and_some_not(void **state)
-{
-    (void)state;
-    struct delete_policy *policy = new_policy();
-    assert_unlink(policy, RM, true, 0, DELETE_NOW);
-    delete_policy_answered(policy, RM, true, 0);
-    send_some(policy, RM, FIRST - 1, true, 0); /* the first one counts, what is queued does not */
-    assert_unlink(policy, RM, false, 0, DELETE_QUEUED);
-    assert_unlink(policy, RM, true, 0, DELETE_QUEUED);
-    delete_policy_answered(policy, RM, false, 0);
-    assert_unlink(policy, RM, true, 0, DELETE_NOW);
-    delete_policy_answered(policy, RM, true, 0);
-    for (int i = 0; i < 100; i++)
-        assert_unlink(policy, RM, true, 0, DELETE_QUEUED);
-    send_some(policy, RM, FIRST - 1, true, 0);
     assert_unlink(policy, RM, false, 0, DELETE_QUEUED);
     delete_policy_destroy(policy);
 }
@@ -199,18 +155,6 @@ static void a_burst_ends_with_a_rest(void **state)
     delete_policy_destroy(policy);
 }
 
-static void answers_are_no_rest(void **state)
-{
-    (void)state;
-    struct delete_policy *policy = new_policy();
-    fill(policy, RM, 0);
-    delete_policy_answered(policy, RM, true, REST - 1);
-    assert_unlink(policy, RM, false, 2 * REST - 2, DELETE_QUEUED);
-    delete_policy_answered(policy, FIND, true, 2 * REST - 2); /* which is not remembered */
-    assert_begins(policy, RM, 3 * REST - 2);
-    delete_policy_destroy(policy);
-}
-
 /* A service that takes 5 s for each delete. */
 static void a_slow_answer_is_no_rest(void **state)
 {
@@ -224,18 +168,6 @@ static void a_slow_answer_is_no_rest(void **state)
     }
     assert_unlink(policy, RM, false, now_ms, DELETE_QUEUED);
     assert_begins(policy, RM, now_ms + REST);
-    delete_policy_destroy(policy);
-}
-
-/* A thread that took its time earlier may come later. */
-static void times_may_come_in_any_order(void **state)
-{
-    (void)state;
-    struct delete_policy *policy = new_policy();
-    fill(policy, RM, 5000);
-    assert_unlink(policy, RM, false, 4000, DELETE_QUEUED);
-    delete_policy_answered(policy, RM, true, 3000);
-    assert_unlink(policy, RM, false, 5000 + REST - 1, DELETE_QUEUED);
     delete_policy_destroy(policy);
 }
 
@@ -255,19 +187,6 @@ static void unlinks_without_an_answer_count(void **state)
         assert_unlink(policy, FIND, false, 0, DELETE_NOW);
     delete_policy_answered(policy, FIND, true, 0);
     assert_unlink(policy, FIND, false, 0, DELETE_QUEUED);
-    delete_policy_destroy(policy);
-}
-
-static void a_success_after_the_failure_of_another_thread_counts(void **state)
-{
-    (void)state;
-    struct delete_policy *policy = new_policy();
-    assert_begins(policy, RM, 0);
-    delete_policy_answered(policy, RM, false, 0);
-    assert_begins(policy, RM, 0);
-    delete_policy_answered(policy, RM, true, 0);
-    assert_unlink(policy, RM, true, 0, DELETE_QUEUED);
-    assert_unlink(policy, RM, false, 0, DELETE_NOW);
     delete_policy_destroy(policy);
 }
 
@@ -458,20 +377,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_16_of_a_process_that_has_not_listed_are_sent_at_once),
-        cmocka_unit_test(the_first_of_a_process_that_has_listed_is_sent_at_once),
         cmocka_unit_test(every_cell_of_the_table_is_so),
-        cmocka_unit_test(without_permission_all_are_sent_at_once),
         cmocka_unit_test(after_a_failure_the_count_begins_again),
-        cmocka_unit_test(some_directories_were_listed_and_some_not),
         cmocka_unit_test(each_process_has_a_burst_of_its_own),
         cmocka_unit_test(process_0_is_not_remembered),
         cmocka_unit_test(the_65th_process_takes_the_place_of_the_longest_unused),
         cmocka_unit_test(a_burst_ends_with_a_rest),
-        cmocka_unit_test(answers_are_no_rest),
         cmocka_unit_test(a_slow_answer_is_no_rest),
-        cmocka_unit_test(times_may_come_in_any_order),
         cmocka_unit_test(unlinks_without_an_answer_count),
-        cmocka_unit_test(a_success_after_the_failure_of_another_thread_counts),
         cmocka_unit_test(random_events_are_decided_as_by_a_model),
         cmocka_unit_test(threads_send_no_more_than_the_first),
         cmocka_unit_test(without_memory_there_is_none),

@@ -69,6 +69,18 @@ static inline int rename_to(struct setup *setup, struct bytes from, struct bytes
     return r;
 }
 
+static inline int remove_at(struct setup *setup, const struct directory_path *path)
+{
+    int r = account_remove_directory(setup->account, caller_of(setup), path);
+    assert_int_equal(setup->caller.call.failure.error, r);
+    return r;
+}
+
+static inline int remove_table(struct setup *setup)
+{
+    return remove_at(setup, PATH_OF(*PARTITIONS_OF("t")));
+}
+
 static inline void another_stores(struct setup *setup, struct bytes position, const char *text)
 {
     another_client_writes(setup, WRITE_UPSERT_REPLACE, position, text);

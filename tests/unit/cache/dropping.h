@@ -42,18 +42,6 @@ static inline struct directory rows_of(const char *partition)
     return strcmp(partition, "q") == 0 ? *ROWS_OF("q") : *ROWS_OF("r");
 }
 
-static inline int remove_at(struct setup *setup, const struct directory_path *path)
-{
-    int r = account_remove_directory(setup->account, caller_of(setup), path);
-    assert_int_equal(setup->caller.call.failure.error, r);
-    return r;
-}
-
-static inline int remove_table(struct setup *setup)
-{
-    return remove_at(setup, PATH_OF(*PARTITIONS_OF("t")));
-}
-
 static inline void remove_row(struct setup *setup, const char *partition, int row)
 {
     char position[16];

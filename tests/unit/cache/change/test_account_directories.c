@@ -15,13 +15,6 @@ static int make(struct setup *setup, const struct directory_path *path)
     return r;
 }
 
-static int take_away(struct setup *setup, const struct directory_path *path)
-{
-    int r = account_remove_directory(setup->account, caller_of(setup), path);
-    assert_int_equal(setup->caller.call.failure.error, r);
-    return r;
-}
-
 static void set_up_table(struct setup *setup, struct setup_options options)
 {
     set_up(setup, options);
@@ -100,9 +93,9 @@ static void a_partition_is_made_without_a_request(void **state)
     assert_partition_found(&setup, "p", 0);
     assert_int_equal(make(&setup, PATH), -EEXIST);
     assert_int_equal(list(&setup, ROWS_OF("p"), false), 0);
-    assert_int_equal(take_away(&setup, PATH), 0);
+    assert_int_equal(remove_at(&setup, PATH), 0);
     assert_partition_found(&setup, "p", -ENOENT);
-    assert_int_equal(take_away(&setup, PATH), -ENOENT);
+    assert_int_equal(remove_at(&setup, PATH), -ENOENT);
     assert_request_count(&setup, 0);
     tear_down(&setup);
 }
@@ -139,7 +132,7 @@ static void one_of_two_concurrent_mkdirs_succeeds(void **state)
     assert_int_equal(make(&setup, PATH_OF(*ROWS_OF("p"), *LEVEL_OF_TABLE)), -EEXIST);
     assert_null(between);
     assert_partition_found(&setup, "p", 0);
-    assert_int_equal(take_away(&setup, PATH_OF(*ROWS_OF("p"), *LEVEL_OF_TABLE)), 0);
+    assert_int_equal(remove_at(&setup, PATH_OF(*ROWS_OF("p"), *LEVEL_OF_TABLE)), 0);
     assert_partition_found(&setup, "p", -ENOENT);
     tear_down(&setup);
 }
@@ -224,11 +217,11 @@ static void a_directory_with_an_entity_stays(void **state)
     set_up_table(&setup, (struct setup_options){0});
     assert_int_equal(make(&setup, PATH), 0);
     assert_int_equal(store_text(&setup, EDIT_NEW, P_ROW("x"), "{}"), 0);
-    assert_int_equal(take_away(&setup, PATH), -ENOTEMPTY);
+    assert_int_equal(remove_at(&setup, PATH), -ENOTEMPTY);
     assert_int_equal(account_unlink(setup.account, caller_of(&setup), address_of(P_ROW("x")),
                                     B("version-1"), PATH),
                      0);
-    assert_int_equal(take_away(&setup, PATH), 0);
+    assert_int_equal(remove_at(&setup, PATH), 0);
     assert_partition_found(&setup, "p", -ENOENT);
     tear_down(&setup);
 }
@@ -240,10 +233,10 @@ static void prefixes_are_removed_from_below(void **state)
     set_up_table(&setup, (struct setup_options){0});
     assert_int_equal(make(&setup, PATH_OF(*PREFIX_N, *LEVEL_OF_TABLE)), 0);
     assert_int_equal(make(&setup, PATH_OF(*ROWS_OF("New"), *PREFIX_N, *LEVEL_OF_TABLE)), 0);
-    assert_int_equal(take_away(&setup, PATH_OF(*PREFIX_N, *LEVEL_OF_TABLE)), -ENOTEMPTY);
-    assert_int_equal(take_away(&setup, PATH_OF(*ROWS_OF("New"), *PREFIX_N, *LEVEL_OF_TABLE)), 0);
+    assert_int_equal(remove_at(&setup, PATH_OF(*PREFIX_N, *LEVEL_OF_TABLE)), -ENOTEMPTY);
+    assert_int_equal(remove_at(&setup, PATH_OF(*ROWS_OF("New"), *PREFIX_N, *LEVEL_OF_TABLE)), 0);
     assert_directory_found(&setup, PREFIX_N, 0);
-    assert_int_equal(take_away(&setup, PATH_OF(*PREFIX_N, *LEVEL_OF_TABLE)), 0);
+    assert_int_equal(remove_at(&setup, PATH_OF(*PREFIX_N, *LEVEL_OF_TABLE)), 0);
     assert_directory_found(&setup, PREFIX_N, -ENOENT);
     tear_down(&setup);
 }
@@ -262,9 +255,9 @@ static void what_contained_a_removed_directory_stays_until_its_rmdir(void **stat
     assert_int_equal(account_unlink(setup.account, caller_of(&setup), address, B("etag"),
                                     PATH_OF(*ROWS_OF("New"), *PREFIX_N, *LEVEL_OF_TABLE)),
                      0);
-    assert_int_equal(take_away(&setup, PATH_OF(*ROWS_OF("New"), *PREFIX_N, *LEVEL_OF_TABLE)), 0);
+    assert_int_equal(remove_at(&setup, PATH_OF(*ROWS_OF("New"), *PREFIX_N, *LEVEL_OF_TABLE)), 0);
     assert_directory_found(&setup, PREFIX_N, 0);
-    assert_int_equal(take_away(&setup, PATH_OF(*PREFIX_N, *LEVEL_OF_TABLE)), 0);
+    assert_int_equal(remove_at(&setup, PATH_OF(*PREFIX_N, *LEVEL_OF_TABLE)), 0);
     assert_directory_found(&setup, PREFIX_N, -ENOENT);
     tear_down(&setup);
 }
@@ -284,11 +277,11 @@ static void what_leads_to_a_local_directory_is_there(void **state)
                      0);
     setup.now_ms += TTL_MS + 1;
     assert_directory_found(&setup, PREFIX_N, 0);
-    assert_int_equal(take_away(&setup, PATH_OF(*PREFIX_N, *LEVEL_OF_TABLE)), -ENOTEMPTY);
-    assert_int_equal(take_away(&setup, PATH_OF(*ROWS_OF("New"), *PREFIX_N, *LEVEL_OF_TABLE)), 0);
-    assert_int_equal(take_away(&setup, PATH_OF(*PREFIX_N, *LEVEL_OF_TABLE)), 0);
+    assert_int_equal(remove_at(&setup, PATH_OF(*PREFIX_N, *LEVEL_OF_TABLE)), -ENOTEMPTY);
+    assert_int_equal(remove_at(&setup, PATH_OF(*ROWS_OF("New"), *PREFIX_N, *LEVEL_OF_TABLE)), 0);
+    assert_int_equal(remove_at(&setup, PATH_OF(*PREFIX_N, *LEVEL_OF_TABLE)), 0);
     assert_directory_found(&setup, PREFIX_N, -ENOENT);
-    assert_int_equal(take_away(&setup, PATH_OF(*PREFIX_N, *LEVEL_OF_TABLE)), -ENOENT);
+    assert_int_equal(remove_at(&setup, PATH_OF(*PREFIX_N, *LEVEL_OF_TABLE)), -ENOENT);
     tear_down(&setup);
 }
 
@@ -305,7 +298,7 @@ static void a_made_directory_stays_when_another_client_empties_it(void **state)
     assert_found(&setup, P_ROW("x"), NULL);
     assert_partition_found(&setup, "p", 0);
     assert_int_equal(list(&setup, ROWS_OF("p"), false), 0);
-    assert_int_equal(take_away(&setup, PATH), 0);
+    assert_int_equal(remove_at(&setup, PATH), 0);
     assert_partition_found(&setup, "p", -ENOENT);
     another_stores(&setup, P_ROW("y"), "other"); /* it is another client's from now on */
     setup.now_ms += TTL_MS + 1;
@@ -329,7 +322,7 @@ static void a_created_table_has_no_directory_of_an_earlier_one(void **state)
     setup.now_ms += TTL_MS + 1;
     assert_int_equal(make(&setup, PATH_OF(*PARTITIONS_OF("tab"))), 0);
     assert_directory_found(&setup, &partition, -ENOENT);
-    assert_int_equal(take_away(&setup, PATH_OF(*PARTITIONS_OF("tab"))), 0);
+    assert_int_equal(remove_at(&setup, PATH_OF(*PARTITIONS_OF("tab"))), 0);
     tear_down(&setup);
 }
 
@@ -364,7 +357,7 @@ static void set_up_dropped(struct setup *setup, const char *faults)
     memory_store_add_table(setup->memory, "zoo");
     assert_table_found(setup, "tab", 0);
     memory_store_forget_diary(setup->memory);
-    assert_int_equal(take_away(setup, PATH_OF(*PARTITIONS_OF("tab"))), 0);
+    assert_int_equal(remove_at(setup, PATH_OF(*PARTITIONS_OF("tab"))), 0);
     assert_request_count(setup, 2); /* is it empty? then the drop */
     memory_store_add_table(setup->memory, "tab");
     assert_table_found(setup, "tab", -ENOENT);
@@ -454,7 +447,7 @@ static void a_dropped_table_that_another_client_made_again_is_seen_after_eexist(
     struct setup setup;
     set_up(&setup, (struct setup_options){0});
     memory_store_add_table(setup.memory, "tab");
-    assert_int_equal(take_away(&setup, PATH_OF(*PARTITIONS_OF("tab"))), 0);
+    assert_int_equal(remove_at(&setup, PATH_OF(*PARTITIONS_OF("tab"))), 0);
     memory_store_add_table(setup.memory, "tab");
     assert_int_equal(make(&setup, PATH_OF(*PARTITIONS_OF("tab"))), -EEXIST);
     assert_table_found(&setup, "tab", 0);
@@ -469,17 +462,17 @@ static void a_table_that_is_not_empty_stays(void **state)
     assert_partition_found(&setup, "p", -ENOENT); /* known now, but not asked again */
     another_stores(&setup, P_ROW("x"), "other");
     memory_store_forget_diary(setup.memory);
-    assert_int_equal(take_away(&setup, PATH_OF(*PARTITIONS_OF("t"))), -ENOTEMPTY);
+    assert_int_equal(remove_at(&setup, PATH_OF(*PARTITIONS_OF("t"))), -ENOTEMPTY);
     assert_requests(&setup, "keys [ ~) 1000");
     assert_table_found(&setup, "t", 0);
     another_client_writes(&setup, WRITE_DELETE, P_ROW("x"), "");
     assert_int_equal(make(&setup, PATH_OF(*ROWS_OF("q"), *PARTITIONS_OF("t"))), 0);
     memory_store_forget_diary(setup.memory);
-    assert_int_equal(take_away(&setup, PATH_OF(*PARTITIONS_OF("t"))), -ENOTEMPTY);
-    assert_int_equal(take_away(&setup, PATH_OF(*LEVEL_OF_TABLE)), -ENOTEMPTY);
+    assert_int_equal(remove_at(&setup, PATH_OF(*PARTITIONS_OF("t"))), -ENOTEMPTY);
+    assert_int_equal(remove_at(&setup, PATH_OF(*LEVEL_OF_TABLE)), -ENOTEMPTY);
     assert_request_count(&setup, 0);
-    assert_int_equal(take_away(&setup, PATH_OF(*ROWS_OF("q"), *PARTITIONS_OF("t"))), 0);
-    assert_int_equal(take_away(&setup, PATH_OF(*PARTITIONS_OF("t"))), 0);
+    assert_int_equal(remove_at(&setup, PATH_OF(*ROWS_OF("q"), *PARTITIONS_OF("t"))), 0);
+    assert_int_equal(remove_at(&setup, PATH_OF(*PARTITIONS_OF("t"))), 0);
     tear_down(&setup);
 }
 
@@ -496,11 +489,11 @@ static void who_has_listed_the_account_drops_no_table(void **state)
         setup.now_ms += KEPT_MS;
     }
     memory_store_forget_diary(setup.memory);
-    assert_int_equal(take_away(&setup, PATH_OF(*PARTITIONS_OF("t"))), -EPERM);
+    assert_int_equal(remove_at(&setup, PATH_OF(*PARTITIONS_OF("t"))), -EPERM);
     assert_string_equal(setup.caller.call.failure.advice, "name the table: rmdir DIR/TABLE");
     assert_request_count(&setup, 0);
     setup.process = 8; /* rmdir MNT/t, MNT/[a-z]* */
-    assert_int_equal(take_away(&setup, PATH_OF(*PARTITIONS_OF("t"))), 0);
+    assert_int_equal(remove_at(&setup, PATH_OF(*PARTITIONS_OF("t"))), 0);
     tear_down(&setup);
 }
 
@@ -509,10 +502,10 @@ static void the_end_of_a_table_that_is_refused_changes_nothing(void **state)
     (void)state;
     struct setup setup;
     set_up_table(&setup, (struct setup_options){.faults = "fail=delete_table:1:403:X"});
-    assert_int_equal(take_away(&setup, PATH_OF(*PARTITIONS_OF("t"))), -EACCES);
+    assert_int_equal(remove_at(&setup, PATH_OF(*PARTITIONS_OF("t"))), -EACCES);
     assert_table_found(&setup, "t", 0);
-    assert_int_equal(take_away(&setup, PATH_OF(*PARTITIONS_OF("t"))), 0);
-    assert_int_equal(take_away(&setup, PATH_OF(*PARTITIONS_OF("t"))), -ENOENT);
+    assert_int_equal(remove_at(&setup, PATH_OF(*PARTITIONS_OF("t"))), 0);
+    assert_int_equal(remove_at(&setup, PATH_OF(*PARTITIONS_OF("t"))), -ENOENT);
     tear_down(&setup);
 }
 
@@ -543,7 +536,7 @@ static void a_table_with_a_store_under_way_stays(void **state)
     assert_int_equal(pthread_create(&thread, NULL, store_slowly, &slow), 0);
     while (gate_store_arrived(setup.gate) == 0)
         (void)usleep(500);
-    assert_int_equal(take_away(&setup, PATH_OF(*PARTITIONS_OF("t"))), -ENOTEMPTY);
+    assert_int_equal(remove_at(&setup, PATH_OF(*PARTITIONS_OF("t"))), -ENOTEMPTY);
     assert_int_equal(metric(&setup, "tablefuse_changing"), 1);
     gate_store_let(setup.gate, GATE_OPEN);
     (void)pthread_join(thread, NULL);

@@ -18,14 +18,6 @@ static int drop(struct setup *setup, const char *table)
     return r;
 }
 
-static int remove_table(struct setup *setup)
-{
-    int r =
-        account_remove_directory(setup->account, caller_of(setup), PATH_OF(*PARTITIONS_OF("t")));
-    assert_int_equal(setup->caller.call.failure.error, r);
-    return r;
-}
-
 static void a_drop_is_one_request(void **state)
 {
     (void)state;

@@ -242,13 +242,6 @@ static void while_the_service_is_away_nothing_is_queued(void **state)
     tear_down_queue(&setup);
 }
 
-static int remove_directory(struct setup *setup, const struct directory_path *path)
-{
-    int r = account_remove_directory(setup->account, caller_of(setup), path);
-    assert_int_equal(setup->caller.call.failure.error, r);
-    return r;
-}
-
 /* `rm -r t/p` names the partition. */
 static void a_directory_waits_for_the_deletes_in_it(void **state)
 {
@@ -260,7 +253,7 @@ static void a_directory_waits_for_the_deletes_in_it(void **state)
     begin_rm(&setup, 4);
     unlink_rows(&setup, 4);
     memory_store_forget_diary(setup.memory);
-    assert_int_equal(remove_directory(&setup, PATH), 0);
+    assert_int_equal(remove_at(&setup, PATH), 0);
     assert_requests(&setup, "write p/00001 and p/00003");
     assert_partition_found(&setup, "p", -ENOENT);
     assert_partition_found(&setup, "q", 0);
@@ -280,10 +273,10 @@ static void a_directory_leaves_its_deletes_to_its_parent(void **state)
     begin_rm(&setup, 4);
     unlink_rows(&setup, 4);
     memory_store_forget_diary(setup.memory);
-    assert_int_equal(remove_directory(&setup, PATH), 0);
+    assert_int_equal(remove_at(&setup, PATH), 0);
     assert_request_count(&setup, 0);
     assert_int_equal(metric(&setup, "tablefuse_queued"), 3);
-    assert_int_equal(remove_directory(&setup, PATH_OF(*PARTITIONS_OF("t"))), 0);
+    assert_int_equal(remove_at(&setup, PATH_OF(*PARTITIONS_OF("t"))), 0);
     assert_requests(&setup, "keys [ ~) 1000, change of tables"); /* with the three */
     assert_int_equal(metric(&setup, "tablefuse_queued"), 0);
     tear_down_queue(&setup);
@@ -298,11 +291,11 @@ static void a_failed_delete_is_why_a_directory_is_not_empty(void **state)
     begin_rm(&setup, 4);
     another_stores(&setup, P_ROW("00002"), "younger");
     unlink_rows(&setup, 4);
-    assert_int_equal(remove_directory(&setup, PATH), -ENOTEMPTY);
+    assert_int_equal(remove_at(&setup, PATH), -ENOTEMPTY);
     assert_string_equal(setup.caller.call.failure.message,
                         "a file in it: another client has changed the entity since it was shown: "
                         "it is not deleted");
-    assert_int_equal(remove_directory(&setup, PATH), -ENOTEMPTY);
+    assert_int_equal(remove_at(&setup, PATH), -ENOTEMPTY);
     assert_string_equal(setup.caller.call.failure.message, "entities are in it");
     assert_lost("unlink t p/00002 ESTALE;");
     assert_found(&setup, P_ROW("00002"), "younger");
@@ -325,8 +318,7 @@ static void a_removed_directory_tells_no_lost_text(void **state)
         open_row(&setup, P_ROW("00000"));
         assert_int_equal(store_text(&setup, EDIT_OVER, P_ROW("00000"), "{\"a\": 1}"), 0);
         memory_store_write(setup.memory, &gone);
-        assert_int_equal(
-            remove_directory(&setup, removes_table ? PATH_OF(*PARTITIONS_OF("t")) : PATH), 0);
+        assert_int_equal(remove_at(&setup, removes_table ? PATH_OF(*PARTITIONS_OF("t")) : PATH), 0);
         assert_lost("write t p/00000 ESTALE;");
         assert_int_equal(account_unreported_failures(setup.account), 1);
         assert_int_equal(sync_all(&setup), -ESTALE);
@@ -348,9 +340,8 @@ static void a_directory_that_is_not_empty_tells_no_lost_text(void **state)
         open_row(&setup, P_ROW("00000"));
         another_stores(&setup, P_ROW("00000"), "younger");
         assert_int_equal(store_text(&setup, EDIT_OVER, P_ROW("00000"), "{\"a\": 1}"), 0);
-        assert_int_equal(
-            remove_directory(&setup, removes_table ? PATH_OF(*PARTITIONS_OF("t")) : PATH),
-            -ENOTEMPTY);
+        assert_int_equal(remove_at(&setup, removes_table ? PATH_OF(*PARTITIONS_OF("t")) : PATH),
+                         -ENOTEMPTY);
         assert_string_equal(setup.caller.call.failure.message,
                             removes_table ? "the table has entities" : "entities are in it");
         assert_lost("write t p/00000 ESTALE;");

@@ -99,6 +99,23 @@ static inline void expect_header(struct fixture *f, const char *name, const char
     free(value);
 }
 
+static inline void expect_body(struct fixture *f, const char *expected)
+{
+    char *body = loopback_body(&f->server);
+    assert_string_equal(body, expected);
+    free(body);
+}
+
+/* An entity of one string, as long as makes the text that size. */
+static inline struct bytes fill_text(char *text, size_t size)
+{
+    static const struct bytes begin = B("{\n  \"s\": \""), end = B("\"\n}\n");
+    memset(text, 'x', size);
+    memcpy(text, begin.data, begin.size);
+    memcpy(text + size - end.size, end.data, end.size);
+    return (struct bytes){text, size};
+}
+
 static inline int init_libcurl(void **state)
 {
     (void)state;

@@ -7,16 +7,6 @@
 #define ETAG  "W/\"datetime'1970-01-01T00%3A00%3A01.5Z'\""
 #define TEXT  B("{\n  \"n\": 1\n}\n")
 
-/* An entity of one string, as long as makes the text that size. */
-static struct bytes fill_text(char *text, size_t size)
-{
-    static const struct bytes begin = B("{\n  \"s\": \""), end = B("\"\n}\n");
-    memset(text, 'x', size);
-    memcpy(text, begin.data, begin.size);
-    memcpy(text + size - end.size, end.data, end.size);
-    return (struct bytes){text, size};
-}
-
 #define BEGIN                                                                                      \
     "--batchresponse_1\r\nContent-Type: multipart/mixed; boundary=changesetresponse_1\r\n\r\n"
 #define ANSWER                                                                                     \

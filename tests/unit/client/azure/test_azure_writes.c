@@ -16,23 +16,6 @@ static int write_one(struct fixture *f, const struct write *write, struct write_
     return table_store_write(f->store, "tab", write, 1, &f->call, ret);
 }
 
-/* An entity of one string, as long as makes the text that size. */
-static struct bytes fill_text(char *text, size_t size)
-{
-    static const struct bytes begin = B("{\n  \"s\": \""), end = B("\"\n}\n");
-    memset(text, 'x', size);
-    memcpy(text, begin.data, begin.size);
-    memcpy(text + size - end.size, end.data, end.size);
-    return (struct bytes){text, size};
-}
-
-static void expect_body(struct fixture *f, const char *expected)
-{
-    char *body = loopback_body(&f->server);
-    assert_string_equal(body, expected);
-    free(body);
-}
-
 static const struct {
     struct write write;
     const char *request, *if_match, *prefer, *type, *body;

@@ -1,143 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* What pending masks is seen by no question: random pages and masks against an array; and what is
- * fetched beside masks. */
+/* What pending masks is seen by no question, and what is fetched beside masks.
+ * test_overlay_queued.c has random pages, masks and queued changes against an array. */
 #include "cache/known/table_page.h"
 #include "tests/unit/cache/queue/overlay_fixture.h"
 #include "tests/unit/failing_memory.h"
 
-#define ROWS      12
-#define POSITIONS (2 * ROWS) /* row i stands at 2 i; 2 i + 1 is what lies after it */
-#define WORLDS    TRIALS(3000)
-#define QUESTIONS 20
 #define PARTITION ((struct range){B("p\0"), B("p\x01")})
 #define ROW(key)  ((struct range){B("p\0" key), B("p\0" key "\x01")})
-
-struct model {
-    unsigned random;
-    bool is_known[POSITIONS], has_row[POSITIONS], is_masked[POSITIONS];
-    bool are_keys; /* its pages have no texts */
-};
-
-static int chance(struct model *model, int n)
-{
-    model->random = model->random * 1664525 + 1013904223;
-    return (int)((model->random >> 8) % (unsigned)n);
-}
-
-static struct bytes position_of(int number, struct buffer *ret)
-{
-    buffer_clear(ret);
-    (void)buffer_append(ret, B("p\0"));
-    (void)buffer_append_format(ret, "%02d%s", number / 2, number % 2 ? POSITION_AFTER : "");
-    return buffer_bytes(ret);
-}
-
-static void put_page(struct setup *setup, struct model *model)
-{
-    _cleanup_(page_builder_destroyp) struct page_builder *builder = NULL;
-    _cleanup_(page_unrefp) struct page *page = NULL;
-    struct buffer lo = {.max = 100}, hi = {.max = 100};
-    struct fetching *fetching = &setup->fetching;
-    int begin = chance(model, POSITIONS), end = begin + chance(model, POSITIONS - begin + 1);
-    assert_int_equal(page_builder_create(1 << 20, &builder), 0);
-    if (model->are_keys) /* a page without rows counts as one of texts, which younger keys leave */
-        begin -= begin % 2, end = MAX(end, begin + 1);
-    for (int i = begin; i < end; i++) {
-        model->is_known[i] = true;
-        model->has_row[i] = i % 2 == 0 && (chance(model, 2) == 0 || i == begin);
-        if (!model->has_row[i])
-            continue;
-        (void)buffer_append_string(page_builder_text(builder), model->are_keys ? "" : "text");
-        assert_int_equal(page_builder_end_row(builder, position_of(i, &lo), B("e"), 0), 0);
-    }
-    struct range range = {position_of(begin, &lo), position_of(end, &hi)};
-    assert_int_equal(page_builder_finish(builder, range, model->are_keys, &page), 0);
-    struct stamp stamp = stamp_take(&fetching->orders, fetching->now_ms);
-    assert_int_equal(range_cache_put(fetching->cache, "t", page, stamp), 0);
-    buffer_finish(&lo);
-    buffer_finish(&hi);
-}
-
-/* A row may be masked whether it is known or not. */
-static void turn_mask(struct setup *setup, struct model *model)
-{
-    struct buffer position = {.max = 100};
-    int i = 2 * chance(model, ROWS);
-    struct bytes masked = position_of(i, &position);
-    if (model->is_masked[i])
-        pending_unmask(setup->fetching.pending, "t", masked);
-    else
-        assert_int_equal(pending_mask(setup->fetching.pending, "t", masked, B("e")), 0);
-    model->is_masked[i] = !model->is_masked[i];
-    buffer_finish(&position);
-}
-
-/* The first position from `begin` on at which a row is seen, or nothing is known; `end`: none. */
-static int first_of(const struct model *model, int begin, int end)
-{
-    int i = begin;
-    while (i < end && (model->is_masked[i] || (model->is_known[i] && !model->has_row[i])))
-        i++;
-    return i;
-}
-
-/* One look from `begin` on answers what the model does; where to go on: `end`: nowhere. */
-static int check_look(struct setup *setup, const struct model *model, int begin, int end)
-{
-    struct buffer lo = {.max = 100}, hi = {.max = 100}, until = {.max = 100};
-    struct question question =
-        question_of(setup, (struct range){position_of(begin, &lo), position_of(end, &hi)});
-    question.keys_suffice = model->are_keys;
-    struct seen seen = {0};
-    int first = first_of(model, begin, end), next = end;
-    int known = overlay_find(setup->overlay, &question, &seen, &until);
-    if (first == end) {
-        assert_int_equal(known, KNOWN_EMPTY);
-    } else if (!model->is_known[first]) {
-        assert_int_equal(known, KNOWN_NOT);
-        assert_bytes(buffer_bytes(&until), position_of(first, &lo));
-    } else {
-        assert_int_equal(known, KNOWN_ROWS);
-        next = first;
-        for (size_t row = seen.run.begin; row < seen.run.end; row++) {
-            next = first_of(model, next, end);
-            assert_true(next < end && model->is_known[next]);
-            assert_bytes(page_position(seen.run.page, row), position_of(next, &lo));
-            next++;
-        }
-    }
-    run_finish(&seen.run);
-    buffer_finish(&lo);
-    buffer_finish(&hi);
-    buffer_finish(&until);
-    return next;
-}
-
-static void check_question(struct setup *setup, struct model *model)
-{
-    int begin = chance(model, POSITIONS), end = begin + chance(model, POSITIONS - begin + 1);
-    do
-        begin = check_look(setup, model, begin, end);
-    while (begin < end);
-}
-
-static void looks_agree_with_a_model(void **state)
-{
-    (void)state;
-    for (unsigned world = 0; world < WORLDS; world++) {
-        struct model model = {.random = world, .are_keys = world % 3 == 0};
-        struct setup setup;
-        set_up(&setup);
-        for (int i = 0; i < QUESTIONS; i++) {
-            if (chance(&model, 3) == 0)
-                put_page(&setup, &model);
-            if (chance(&model, 2) == 0)
-                turn_mask(&setup, &model);
-            check_question(&setup, &model);
-        }
-        tear_down(&setup);
-    }
-}
 
 static void mask(struct setup *setup, struct bytes position)
 {
@@ -378,10 +247,41 @@ static void a_dropped_table_is_not_seen_in_a_list_from_before_its_end(void **sta
     tear_down(&setup);
 }
 
+/* The service lists the table until its deletion ends, and refuses to read it. */
+static void a_dropped_table_is_left_out_between_others(void **state)
+{
+    (void)state;
+    struct setup setup;
+    struct seen seen;
+    struct call call = {0};
+    struct buffer until = {.max = 100};
+    set_up(&setup);
+    struct memory_store *memory = setup.fetching.memory;
+    memory->checks_tables = memory->drops_slowly = true;
+    memory_store_add_table(memory, "a");
+    memory_store_add_table(memory, "t");
+    memory_store_add_table(memory, "z");
+    assert_int_equal(table_store_delete_table(&memory->store, "t", &call), 0);
+    assert_int_equal(pending_mask(setup.fetching.pending, NULL, B("t"), B("drop")), 0);
+    memory_store_forget_diary(memory);
+    struct question question = question_of(&setup, RANGE_ALL);
+    question.table = NULL;
+    assert_int_equal(count(&setup, &question, &(struct on_miss){.top = 1000}, &seen), 1);
+    question.range.lo = B("t");
+    assert_int_equal(overlay_find(setup.overlay, &question, &seen, &until), KNOWN_NOT);
+    assert_bytes(buffer_bytes(&until), B("t"));
+    assert_true(seen.is_unproven);
+    assert_int_equal(asked(&setup), 1);
+    question.range.lo = B("");
+    assert_all_rows(&setup, &question, 1000, "az");
+    assert_int_equal(asked(&setup), 2); /* a read of the listed table */
+    buffer_finish(&until);
+    tear_down(&setup);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(looks_agree_with_a_model),
         cmocka_unit_test(what_is_fetched_is_masked_too),
         cmocka_unit_test(a_masked_row_is_absent_without_a_request),
         cmocka_unit_test(a_scan_of_keys_leaves_masked_ones_out),
@@ -389,6 +289,7 @@ int main(void)
         cmocka_unit_test(a_row_is_masked_or_new_but_never_old),
         cmocka_unit_test(a_page_that_is_older_than_a_change_does_not_answer),
         cmocka_unit_test(a_dropped_table_is_not_seen_in_a_list_from_before_its_end),
+        cmocka_unit_test(a_dropped_table_is_left_out_between_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,6 @@ request, and no other client sees the name missing."""
 import contextlib
 import json
 import os
-import sys
 import threading
 
 import pytest
@@ -60,37 +59,6 @@ def n_in(path):
 
 
 # a temporary file gets the entity's name
-
-
-def by_script(script):
-    return lambda directory: run("bash", "-c", script, cwd=directory)
-
-
-def by_python(directory):
-    script = """import os, tempfile
-with tempfile.NamedTemporaryFile("w", dir=".", delete=False) as file:
-    file.write('{"N": 2}')
-    os.fsync(file.fileno())
-os.replace(file.name, "f.json")
-"""
-    run(sys.executable, "-c", script, cwd=directory)
-
-
-SAVES = {
-    "sed -i": by_script("sed -i 's/: 1/: 2/' f.json"),
-    "perl -i": by_script("perl -i -pe 's/: 1/: 2/' f.json"),
-    "jq and mv": by_script("jq '.N = 2' f.json > f.json.tmp && mv f.json.tmp f.json"),
-    "os.replace": by_python,
-}
-
-
-@pytest.mark.parametrize("tool", SAVES)
-def test_a_save_is_one_request(mount, p, of, tool):
-    with mount.counting() as counted:
-        SAVES[tool](p)
-        assert n_in(p / "f.json") == 2
-    assert counted.asked() == {"write": 1}
-    assert of("f") == 2 and names_in(p) == ["f.json"] and failures(mount) == []
 
 
 def test_rsync_is_one_request_a_file(mount, p, of, tmp_path):

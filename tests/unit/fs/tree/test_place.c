@@ -86,42 +86,6 @@ static void the_control_directory_is_at_the_root_even_of_a_table(void **state)
     place_finish(&root);
 }
 
-static void a_cut_name_is_a_range_until_its_key_is_found(void **state)
-{
-    (void)state;
-    struct place root, partition, cut, entity;
-    char key[300];
-    memset(key, 'k', sizeof(key));
-    struct buffer name;
-    buffer_init(&name, NAME_MAX_BYTES);
-    assert_int_equal(place_root("packages", DIRECTORY_FLAT, &root), 0);
-    assert_int_equal(names_encode((struct bytes){key, 300}, NAME_PARTITION, &name), 0);
-    child(&root, buffer_string(&name), 0, &cut);
-    assert_true(cut.is_cut);
-    struct directory directory = place_directory(&cut);
-    assert_int_equal(directory.kind, DIRECTORY_FLAT);
-    assert_bytes(directory.range.lo, (struct bytes){key, 237});
-    key[236] = 'l';
-    assert_bytes(directory.range.hi, (struct bytes){key, 237});
-    key[236] = 'k';
-    place_finish(&cut);
-    child(&root, "p", 0, &partition);
-    buffer_clear(&name);
-    assert_int_equal(names_encode((struct bytes){key, 300}, NAME_ENTITY, &name), 0);
-    child(&partition, buffer_string(&name), 0, &cut);
-    directory = place_directory(&cut);
-    assert_int_equal(directory.kind, DIRECTORY_ENTITIES);
-    assert_int_equal(directory.range.lo.size, 2 + 232);
-    assert_true(range_is_in_partition(directory.range));
-    assert_int_equal(place_of_key(&partition, (struct bytes){key, 300}, &entity), 0);
-    assert_bytes(position_row_key(place_address(&entity).position), (struct bytes){key, 300});
-    place_finish(&entity);
-    place_finish(&cut);
-    place_finish(&partition);
-    place_finish(&root);
-    buffer_finish(&name);
-}
-
 /* Follows a path below the root, as the kernel does; what it meets on the way is finished. */
 static int follow(enum directory_kind layout, const char *path, struct place *ret)
 {
@@ -518,7 +482,11 @@ static void assert_cut_in(const char *directory, enum name_kind name_kind, struc
     assert_bytes(place_directory(&cut).range.lo, lo);
     assert_bytes(place_directory(&cut).range.hi, hi);
     assert_int_equal(place_of_key(&parent, key, &found), 0);
-    assert_true(range_holds(place_directory(&cut).range, place_address(&found).position));
+    struct bytes position = place_address(&found).position;
+    assert_true(range_holds(place_directory(&cut).range, position));
+    assert_bytes(name_kind == NAME_ENTITY ? position_row_key(position)
+                                          : position_partition_key(position),
+                 key);
     place_finish(&found);
     place_finish(&cut);
     place_finish(&parent);
@@ -552,6 +520,7 @@ static void a_cut_name_lies_in_both_ranges(void **state)
     struct bytes cut_lo = {key, 237}, cut_hi = {hi, 237};
     assert_cut_in("table", NAME_PARTITION, long_key, DIRECTORY_FLAT, cut_lo, cut_hi);
     assert_cut_in("table/k+", NAME_PARTITION, long_key, DIRECTORY_FLAT, cut_lo, cut_hi);
+    assert_cut_in("table/.flat", NAME_PARTITION, long_key, DIRECTORY_FLAT, cut_lo, cut_hi);
     assert_cut_in("table/k+/.flat", NAME_PARTITION, long_key, DIRECTORY_FLAT, cut_lo, cut_hi);
     assert_no_cut_in("table/j+", NAME_PARTITION, long_key);
     assert_no_cut_in("table/l+/.flat", NAME_PARTITION, long_key);
@@ -815,7 +784,6 @@ int main(void)
         cmocka_unit_test(names_that_are_never_there),
         cmocka_unit_test(the_control_directory_is_at_the_root_even_of_a_table),
         cmocka_unit_test(a_table_in_the_directory_drop),
-        cmocka_unit_test(a_cut_name_is_a_range_until_its_key_is_found),
         cmocka_unit_test(a_level_has_prefixes_and_keys),
         cmocka_unit_test(a_prefix_ends_behind_all_that_starts_so),
         cmocka_unit_test(flat_lists_all_partitions),

@@ -52,6 +52,11 @@ def test_url_and_key(mounts, service):
     assert_serves(mounts(source=service.endpoint, env={"AZURE_STORAGE_KEY": KEY}))
 
 
+def test_connection_string_in_its_whole_grammar(mounts, service):
+    text = f" ;defaultendpointsprotocol=http; ACCOUNTNAME={ACCOUNT} ;AccountKey={KEY};;tableendpoint={service.endpoint}/;"
+    assert_serves(mounts(env={"AZURE_STORAGE_CONNECTION_STRING": text}))
+
+
 @pytest.mark.parametrize("question_mark", ["", "?"])
 def test_shared_access_signature(mounts, service, question_mark):
     sas = question_mark + account_sas(ACCOUNT, KEY)

@@ -2,6 +2,7 @@
 those of batches. On Azurite and in a file."""
 import errno
 import os
+import shutil
 import subprocess
 import threading
 
@@ -120,6 +121,14 @@ def test_rm_r_of_a_prefix(mount, fill, stored):
     assert failures(mount) == []
 
 
+def test_rm_r_of_several(mount, fill, stored):
+    fill("several", [key for p in "pqrs" for key in keys(p, 150)])
+    with Deleting(mount, 1, [149, 150, 150]):
+        run("rm", "-r", *[mount / "several" / p for p in "prs"])
+        assert stored("several").keys() == set(keys("q", 150))
+    assert os.listdir(mount / "several") == ["q"] and failures(mount) == []
+
+
 def test_rm_of_what_is_not_there(mount, fill, stored):
     fill("there", keys("p", 3))
     with mount.counting() as counted:
@@ -179,6 +188,14 @@ def test_git_clean(mount, fill, stored, tmp_path):
         assert found(mount / "worktree") == [f"p/{name}" for name in names(50, "kept")]
     assert sorted(stored("worktree")) == keys("p", 50, "kept")
     assert os.listdir(mount / "worktree") == ["p"] and failures(mount) == []
+
+
+def test_rmtree(mount, fill, stored):
+    fill("tree", [key for p in "pqr" for key in keys(p, 120)])
+    with Deleting(mount, 1, [119]):
+        shutil.rmtree(mount / "tree/p")
+        assert stored("tree").keys() == {key for p in "qr" for key in keys(p, 120)}
+    assert failures(mount) == []
 
 
 def test_eight_rm_at_once(mount, fill, stored):

@@ -81,6 +81,49 @@ def test_what_another_client_changes_stays(mounts, fill, stored, gate):
     assert stored("rival").keys() == set(keys("q", 3))
 
 
+@pytest.mark.parametrize("is_waited_for", [True, False])
+def test_what_stays_is_told_once(mounts, fill, stored, is_waited_for):
+    """By an fsync of its directory, or within a second or so in `errors` alone."""
+    table = f"told{is_waited_for}"
+    fill(table, keys("p", 20))
+    mount, other = mounts("ttl=600"), mounts("ttl=0")
+    listed = sorted(os.listdir(mount / table / "p"))
+    assert write(other / table / "p/00003.json", '{"N": 1}') == ""
+    for name in listed[:9]:
+        os.unlink(mount / table / "p" / name)
+    if is_waited_for:
+        assert outcome(mount.send_queued, f"{table}/p") == "ESTALE"
+    else:
+        wait_until(lambda: queued(mount) == 0, what="the end of the queue")
+    assert os.listdir(mount / table / "p") == ["00003.json", *listed[9:]]
+    assert stored(table).keys() == {("p", "00003"), *keys("p", 20)[9:]}
+    told = [(f["operation"], f["path"], f["error"], f["reason"]) for f in failures(mount)]
+    assert told[0] == ("unlink", f"/{table}/p/00003.json", "ESTALE", STAYS)
+    if is_waited_for:  # the next delete is sent at once
+        assert outcome(mount.send_queued, f"{table}/p") == ""
+        os.unlink(mount / table / "p/00003.json")
+    else:
+        os.unlink(mount / table / "p/00003.json")
+        assert outcome(mount.send_queued, f"{table}/p") == "ESTALE"
+    assert sorted(stored(table)) == keys("p", 20)[9:]
+
+
+def test_rm_r_beside_another_client_that_changes_rows(mounts, fill, stored):
+    """Whenever the other client comes: what it has written after the delete was queued stays, and rm reports it."""
+    fill("changed", [*keys("p", 250), *keys("q", 3)])
+    mount = mounts("ttl=600", faults="changed=batch:2:1")
+    done = run("rm", "-r", mount / "changed/p", check=False)
+    assert done.returncode == 1 and done.stderr.endswith(f"{os.strerror(errno.ENOTEMPTY)}\n")
+    left = {key: members for key, members in stored("changed").items() if key[0] == "p"}
+    ((partition, row),) = left
+    assert left[partition, row].keys() == {"Rival"}
+    assert os.listdir(mount / "changed/p") == [f"{row}.json"]
+    assert "Rival" in (mount / f"changed/p/{row}.json").read_text()
+    lost, removing = failures(mount)
+    assert (lost["path"], lost["error"], lost["reason"]) == (f"/changed/p/{row}.json", "ESTALE", STAYS)
+    assert (removing["operation"], removing["error"], removing["reason"]) == ("rmdir", "ENOTEMPTY", f"a file in it: {STAYS}")
+
+
 def test_rm_r_of_a_table_reports_what_stays(mounts, fill, stored):
     """The directories of partitions are removed before their deletes are sent: the table's rmdir reports it."""
     fill("tablestays", [key for p in "pqr" for key in keys(p, 30)])
@@ -160,6 +203,17 @@ def test_a_batch_that_is_sent_again(mounts, fill, stored, fault):
     run("rm", "-r", mount / table / "p")
     assert stored(table).keys() == set(keys("q", 3))
     assert os.listdir(mount / table) == ["q"] and failures(mount) == []
+
+
+def test_a_batch_that_is_refused(mounts, fill, stored):
+    fill("refused", [*keys("p", 150), *keys("q", 3)])
+    mount = mounts("ttl=600", faults="fail=batch:*:403:AuthorizationFailure")
+    done = run("rm", "-r", mount / "refused/p", check=False)
+    assert done.returncode == 1 and os.strerror(errno.ENOTEMPTY) in done.stderr
+    left = sorted(stored("refused"))
+    assert len(left) >= 100 and set(left) <= {*keys("p", 150), *keys("q", 3)}
+    assert os.listdir(mount / "refused/p") == [f"{r}.json" for p, r in left if p == "p"]
+    assert os.listdir(mount / "refused/q") == names(3)
 
 
 def test_a_short_outage_is_not_seen(mounts, begin, fill, stored, outage, gate):
@@ -271,6 +325,19 @@ def kill(mount, removing):
     removing.communicate(timeout=60)
     assert removing.returncode == 1
     return lost
+
+
+def test_kill_9(mounts, begin, fill, stored, gate):
+    """Nothing is sent any more: what was queued is there."""
+    fill("killed", [*keys("p", 400), *keys("q", 3)])
+    mount = mounts("ttl=600", faults=f"hold=batch:{gate}")
+    gate.touch()
+    removing = begin("rm", "-r", mount / "killed/p")
+    lost = kill(mount, removing)
+    mount.finish()
+    left = stored("killed").keys()
+    assert len(left) == lost + 3 and set(keys("q", 3)) < left < {*keys("p", 400), *keys("q", 3)}
+    assert sorted(os.listdir(mounts() / "killed/p")) == sorted(f"{r}.json" for p, r in left if p == "p")
 
 
 @pytest.mark.parametrize("at", range(1, 5))

@@ -15,6 +15,7 @@ from harness import (
     MOUNT_SEC,
     TABLEFUSE,
     Azurite,
+    refusing_port,
     run,
     wait_until,
 )
@@ -91,6 +92,15 @@ def test_a_service_that_is_killed(mounts, begin, mortal, silent):
     assert not waiting.is_mounted()
 
 
+def test_a_service_that_never_was(mounts):
+    mount = mounts.prepare()
+    with refusing_port() as port:
+        env = connection(f"http://127.0.0.1:{port}/devstoreaccount1")
+        failed = mount.start(env=env, check=False)
+    assert failed.returncode == 4 and not mount.is_mounted()
+    assert len(failed.stderr.splitlines()) == 1 and "devstoreaccount1" in failed.stderr
+
+
 @pytest.mark.asan("find", "rsync")
 @pytest.mark.tsan("rsync")
 @pytest.mark.parametrize("tool", ["ls", "find", "rsync"])
@@ -116,6 +126,18 @@ def test_a_table_of_levels_dropped_half_way(mounts, begin, sdk, tool):
     _, err = process.communicate(timeout=COMMAND_SEC)
     assert process.returncode != 0 and err and "No such file" not in err
     assert "TableNotFound" in mount.control("errors")
+
+
+def test_a_dropped_table_is_gone(mounts, sdk):
+    sdk.fill_table("brief", entities(3))
+    mount = mounts("ttl=0")
+    assert len(os.listdir(mount / "brief/p")) == 3
+    sdk.drop_table("brief")
+    looked = run("stat", mount / "brief", check=False)  # another process than the one that listed
+    assert looked.returncode == 1 and "No such file" in looked.stderr
+    assert "brief" not in os.listdir(mount.point)
+    with pytest.raises(FileNotFoundError):
+        os.stat(mount / "brief")
 
 
 @pytest.fixture
@@ -192,6 +214,16 @@ def test_control_files_answer_while_the_service_does_not(mounts, stopped):
     assert "tablefuse_requests_total" in mount.control("stats")
     assert mount.control("version") and mount.control("config")
     assert os.statvfs(mount.point).f_namemax == 255
+
+
+def test_the_service_comes_back(mounts, begin, service):
+    mount = mounts("ttl=0")
+    service.send(signal.SIGSTOP)
+    process = begin("ls", mount / "steady/p")
+    time.sleep(1)
+    service.send(signal.SIGCONT)
+    out, err = process.communicate(timeout=COMMAND_SEC)
+    assert process.returncode == 0 and len(out.splitlines()) == 2000, err
 
 
 @pytest.fixture

@@ -200,6 +200,18 @@ def test_a_change_is_seen(change, mounts, sdk, table):
     assert counted.asked() == {}
 
 
+def test_with_ttl_0_every_change_is_seen_at_once(mounts, sdk, table):
+    mount = mounts("ttl=0")
+    for number in range(10):
+        sdk.update(table, [row(5, N=number), row(FAR, N=number)])
+        assert number_in(mount / table / "p/0005.json") == number
+        assert number_in(mount / table / "p" / f"{FAR:04}.json") == number
+        sdk.remove(table, "one", "only")
+        assert not exists(mount / table / "one")
+        sdk.insert(table, [{"partitionKey": "one", "rowKey": "only"}])
+        assert exists(mount / table / "one/only.json")
+
+
 def test_an_answer_does_not_age_on_its_way_through_caches(mounts, sdk, table):
     """An answer is never older than ttl: the kernel may keep it only for the rest of its time."""
     mount = mounts("ttl=1")
@@ -331,6 +343,23 @@ def read_whole(file):
     text = b"".join(iter(lambda: os.read(file, 64), b""))
     assert os.fstat(file).st_size == size == len(text)
     return text.decode()
+
+
+@pytest.mark.tsan("sizes0")
+@pytest.mark.parametrize("sizes", itertools.permutations(SIZES))
+def test_a_change_between_stat_open_and_read(mounts, versions, sizes):
+    path = mounts("ttl=0") / "versions/v/r.json"
+    store(versions, sizes[0])
+    assert os.stat(path).st_size == sizes[0]
+    store(versions, sizes[1])
+    file = os.open(path, os.O_RDONLY)
+    try:
+        store(versions, sizes[2])
+        assert read_whole(file) == text_of(sizes[1])
+        assert run("cat", path).stdout == text_of(sizes[2])
+        assert os.pread(file, 1000, 0).decode() == text_of(sizes[1]), "an old handle keeps its text"
+    finally:
+        os.close(file)
 
 
 @pytest.mark.parametrize("sizes", itertools.permutations(SIZES))

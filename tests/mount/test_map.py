@@ -10,7 +10,7 @@ import xml.etree.ElementTree
 import pytest
 
 import samples
-from expected import partition_name
+from expected import partition_name, utf16_order
 from harness import BOTH_SERVICES, COMMAND_SEC, CONFIGURATION, FAULTY, MOUNTING, NOT_FOUND, TABLEFUSE, USAGE, environment, run, wait_until
 from servers import Handler, Server
 from terminal import at_terminal
@@ -168,6 +168,45 @@ def test_bytes_are_those_of_the_files(mounts, service, packages):
     assert found["bytes"] == sum(sizes.values())
     assert {part["partition"]: part["bytes"] for part in found["parts"] if "partition" in part} == sizes
     assert drawn(service, packages, "--sizes").startswith("   bytes  entities  partitions   share\n")
+
+
+# --- a model
+
+
+def model(keys, common=None, level=1):
+    """(path or None, key or prefix, is it a partition, level, entities, partitions) of each part. {key: entities}"""
+    shared = os.path.commonprefix([list(key) for key in keys])
+    shared = "".join(shared)
+    children = {}
+    for key in sorted(keys, key=utf16_order):
+        children.setdefault(key[: len(shared) + 1], []).append(key)
+    for prefix, below in children.items():
+        if len(below) == 1:
+            yield (below[0], True, level, keys[below[0]], 1)
+            continue
+        inner = {key: keys[key] for key in below}
+        yield (prefix, False, level, sum(inner.values()), len(inner))
+        yield from model(inner, level=level + 1)
+
+
+def parts(found):
+    return [
+        (part.get("partition", part.get("prefix")), "partition" in part, part["level"], part["entities"], part["partitions"])
+        for part in found["parts"]
+    ]
+
+
+@LOCAL
+@pytest.mark.parametrize("seed", range(4))
+def test_random_tables(service, make_table, seed):
+    """What a directory shows if it has more partitions than its fanout."""
+    chance = random.Random(seed)
+    letters = "ab\u00e9\u65e5\U0001f600." + "-<&\""[seed:]
+    keys = {"".join(chance.choices(letters, k=chance.randrange(9))): chance.randrange(1, 6) for _ in range(700)}
+    make_table(f"random{seed}", [(p, str(row)) for p, rows in keys.items() for row in range(rows)])
+    found = json.loads(drawn(service, f"random{seed}", "--json"))
+    assert parts(found) == list(model(keys))
+    assert (found["entities"], found["partitions"]) == (sum(keys.values()), len(keys))
 
 
 @LOCAL

@@ -116,13 +116,23 @@ def test_every_key_resolves_and_reads_back(mount, is_listed_first):
     [
         "keys/rows/missing.json",
         "keys/rows/#41.json",
+        "keys/rows/A",
+        "keys/rows/A.JSON",
         "keys/rows/a#.json",
+        "keys/rows/#.json",
+        "keys/rows/a#2b.json",
+        "keys/rows/a#2B.json",
+        "keys/rows/#00#00.json",
         "keys/rows/l#~0000000000000000.json",
+        "keys/missing",
         "keys/a#00",
+        "keys/#2e",
         "KEYS",
         "missing",
         "missing/p/r.json",
         "keys/a+/row.json/x",
+        "types/all/types",
+        ".hidden",
         "keys/rows/" + "m" * 240 + ".json",
     ],
 )
@@ -201,6 +211,13 @@ def test_tar_and_cp_copy_the_tree(mount, tmp_path):
     run("diff", "-r", mount / "orders", tmp_path / "copied")
 
 
+def test_the_awkward_tree_is_copied_whole(mount, tmp_path):
+    run("cp", "-r", mount / "keys", tmp_path / "keys")
+    expected = {f"{partition_name(key)}/row.json": text_of(key, key, "row") for key in KEYS}
+    expected.update({f"rows/{entity_name(key)}": text_of(key, "rows", key) for key in KEYS})
+    assert {path: text.decode() for path, text in read_tree(tmp_path / "keys").items()} == expected
+
+
 def test_a_second_rsync_transfers_nothing(mounts, tmp_path):
     mount = mounts()
     first = run("rsync", "-a", "--stats", f"{mount.point}/", tmp_path)
@@ -215,8 +232,42 @@ def test_a_second_rsync_transfers_nothing(mounts, tmp_path):
     ), "times and sizes outlive a mount"
 
 
+def test_changes_are_seen_after_ttl(mounts, sdk):
+    sdk.create_table("changing", [{"partitionKey": "p", "rowKey": "r", "N": 1}])
+    path = mounts("ttl=0") / "changing/p/r.json"
+    before = os.stat(path)
+    assert json.loads(path.read_text())["N"] == 1
+    sdk.update("changing", [{"partitionKey": "p", "rowKey": "r", "N": 200, "More": "text"}])
+    assert json.loads(path.read_text())["N"] == 200
+    assert os.stat(path).st_size > before.st_size and os.stat(path).st_mtime_ns > before.st_mtime_ns
+    sdk.remove("changing", "p", "r")
+    with pytest.raises(FileNotFoundError):
+        path.read_text()
+
+
+def test_an_open_file_keeps_its_text(mounts, sdk):
+    sdk.create_table("versions", [{"partitionKey": "p", "rowKey": "r", "N": 1}])
+    path = mounts("ttl=0") / "versions/p/r.json"
+    with open(path) as old:
+        sdk.update("versions", [{"partitionKey": "p", "rowKey": "r", "N": 22222}])
+        assert json.loads(path.read_text())["N"] == 22222
+        assert json.loads(old.read())["N"] == 1
+
+
 def test_reads_at_any_offset(mount):
     text = entity_text("all", "types", ALL_EXPECTED).encode()
     with open(mount / "types/all/types.json", "rb", buffering=0) as file:
         for offset in (0, 1, 4095, 4096, len(text) - 1, len(text), len(text) + 5000):
             assert os.pread(file.fileno(), 100, offset) == text[offset : offset + 100]
+
+
+def test_nothing_can_be_written_with_ro(mounts):
+    mount = mounts("ro")
+    for arguments in (
+        ["touch", "orders/new.json"],
+        ["rm", "orders/customer0/0000.json"],
+        ["mkdir", "table"],
+        ["mv", "orders/customer0/0000.json", "orders/customer0/moved.json"],
+    ):
+        failed = run(*arguments, cwd=mount.point, check=False)
+        assert failed.returncode != 0 and "Read-only file system" in failed.stderr

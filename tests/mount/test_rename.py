@@ -101,6 +101,33 @@ def test_two_spellings_of_one_name_send_nothing(mount):
 # what is refused
 
 
+@pytest.mark.asan("azurite")
+@pytest.mark.tsan("local")
+def test_what_is_no_rename_of_an_entity(mount, stored):
+    p = mount / "one/p"
+    fill(p, a=1, b=2)
+    before = stored("one")
+    assert outcome(renameat2, p / "a.json", p / "b.json", EXCHANGE) == "EINVAL"
+    assert outcome(renameat2, p / "a.json", p / "b.json", NOREPLACE) == "EEXIST"
+    assert outcome(os.rename, p / "a.json", mount / "one/a.json") == "EPERM", "no partition"
+    assert outcome(os.rename, p / "a.json", p / "name") == "EPERM"
+    assert outcome(os.rename, p / "a.json", p / "#.json") == "EPERM"
+    assert outcome(os.rename, p / "a.json", mount / ".tablefuse/a.json") == "EPERM"
+    assert outcome(os.rename, mount / ".tablefuse/errors", p / "c.json") == "EPERM"
+    assert outcome(os.rename, mount / "one/p", mount / "one/r") == "EXDEV"
+    assert outcome(os.rename, mount / "one", mount / "three") == "EXDEV"
+    assert stored("one") == before and numbers(p) == {"a": 1, "b": 2}
+    told = {failed["reason"]: failed["operation"] for failed in failures(mount)}
+    assert set(told.values()) == {"rename"} and len(told) == 6, "each name with its reason"
+
+
+def test_a_directory_is_moved_by_copying(mount, make_table, stored):
+    make_table("moved", [("p", "1"), ("p", "2")])
+    run("mv", mount / "moved/p", mount / "moved/q")
+    assert sorted(stored("moved")) == [("q", "1"), ("q", "2")]
+    assert os.listdir(mount / "moved") == ["q"] and failures(mount) == []
+
+
 # names within ttl: the kernel keeps the old name's node under the new one
 
 
@@ -331,6 +358,16 @@ def test_of_two_mounts_one_gets_the_entity(mounts, stored):
 # failures
 
 
+@pytest.mark.parametrize("code", ["fail=batch:1:503:ServerBusy", "lost=batch:1", "fail=batch:1:0:"])
+def test_a_failure_that_passes_is_not_seen(mounts, stored, code):
+    mount = mounts(faults=code)
+    p = mount / "fails/p"
+    fill(p, a=1, b=2)
+    os.rename(p / "a.json", p / "b.json")
+    assert at_service(stored, "fails") == {"b": 1} and numbers(p) == {"b": 1}
+    assert failures(mount) == []
+
+
 @pytest.mark.parametrize("code", ["lost=write:2", "fail=write:2:0:", "lost=delete:1"])
 def test_a_lost_answer_across_partitions_is_not_seen(mounts, stored, code):
     mount = mounts(faults=code)
@@ -340,6 +377,22 @@ def test_a_lost_answer_across_partitions_is_not_seen(mounts, stored, code):
     assert at_service(stored, "fails", "q") == {"d": 1} and "d" not in at_service(stored, "fails")
     assert numbers(q) == {"d": 1} and failures(mount) == []
     os.unlink(q / "d.json")
+
+
+@pytest.mark.asan("local")
+@pytest.mark.tsan("local")
+def test_a_lost_answer_that_stays_lost_is_told(mounts, stored):
+    """The service made the first of the two requests, and is not reached since."""
+    faults = "partition=fresh,lost=write:1,fail=write:2+:0:,fail=get:*:0:,fail=query:2+:0:"
+    mount = mounts("timeout=3", faults=faults)
+    p, fresh = mount / "fails/p", mount / "fails/fresh"
+    fill(p, e=1)
+    os.mkdir(fresh)
+    assert outcome(os.rename, p / "e.json", fresh / "e.json") == "EIO"
+    (failed,) = failures(mount)
+    assert (failed["operation"], failed["path"]) == ("rename", "/fails/p/e.json")
+    assert failed["advice"].startswith("it has its old name; whether it is stored under the new one, too, is not known")
+    assert at_service(stored, "fails", "fresh") == {"e": 1} and at_service(stored, "fails")["e"] == 1
 
 
 @pytest.mark.asan("local")

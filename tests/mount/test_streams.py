@@ -100,6 +100,15 @@ def test_the_first_names_come_before_the_last_page_is_asked(mounts):
     assert names == NAMES[: 2 * FIRST_ROWS] and counted.asked() == {"query": 1}
 
 
+def test_head_of_a_partition_costs_one_page(mounts):
+    mount = mounts("ttl=600")
+    os.stat(mount / "stream/p")
+    for names, asked in ((FIRST_ROWS, {}), (FIRST_ROWS + PAGE_ROWS // 2, {"query": 1})):
+        with mount.counting() as counted, DirectoryStream(mount / "stream/p") as stream:
+            assert [next(stream) for _ in range(names)] == NAMES[:names]
+        assert counted.asked() == asked
+
+
 @pytest.mark.asan("None", "short=70")
 @pytest.mark.tsan("None")
 @pytest.mark.parametrize("faults", [None, "short=70", "short=300,empty=1"])
@@ -150,6 +159,16 @@ def test_several_readers_each_see_all(mounts):
             assert seen.result() == NAMES
 
 
+def test_two_positions_of_one_stream_of_processes(mount):
+    """Interleaved readers do not move each other."""
+    with DirectoryStream(mount / "stream/p") as one, DirectoryStream(mount / "stream/p") as other:
+        for name in NAMES[:1500]:
+            assert next(one) == name
+            if name.endswith("0.json"):
+                next(other)
+        assert next(one) == NAMES[1500] and next(other) == NAMES[150]
+
+
 @pytest.mark.tsan("short=13,empty=2")
 @pytest.mark.parametrize(
     "faults", ["short=7", "short=1000,empty=3", "short=999", "empty=1", "short=13,empty=2"]
@@ -179,6 +198,16 @@ def test_a_listing_that_fails_half_way_fails(mounts, answer, error):
         os.listdir(mount / "stream/p")
     assert raised.value.errno == error
     assert answer.split(":")[1] in mount.control("errors")
+
+
+def test_a_listing_that_failed_once_is_whole_or_fails(mounts):
+    last = queries_of_a_listing(mounts)
+    mount = mounts(faults=f"fail=query:{last}:403:AuthorizationFailure")
+    try:
+        assert os.listdir(mount / "stream/p") == NAMES
+    except PermissionError:
+        pass
+    assert os.listdir(mount / "stream/p") == NAMES
 
 
 @pytest.mark.asan

@@ -121,6 +121,26 @@ def test_an_empty_new_file_is_an_entity(directory, stored):
     assert errors(mount) == []
 
 
+def test_a_truncated_entity_that_is_not_written_stays(directory, stored):
+    mount, p = directory
+    before = stored(TABLE)["p", "other"]
+    shell(": > other.json", p)
+    wait_until(lambda: errors(mount), what="the release")
+    assert "EINVAL" in errors(mount)[0] and "no JSON object was written" in errors(mount)[0]
+    assert stored(TABLE)["p", "other"] == before
+    assert json.loads((p / "other.json").read_text())["RowKey"] == "other"
+    assert lost(mount) == {}
+
+
+def test_names_that_are_no_entity(directory):
+    mount, p = directory
+    for name in ("plain", "x.txt"):
+        with pytest.raises(OSError) as raised:
+            (p / name).write_text("{}")
+        assert raised.value.errno == errno.EINVAL
+    assert "the name of an entity ends in .json" in errors(mount)[0]
+
+
 def test_several_handles_of_a_new_file(directory, stored):
     """All see one text, also under another spelling of the path. A child writes on through a descriptor."""
     mount, p = directory
@@ -136,6 +156,31 @@ def test_several_handles_of_a_new_file(directory, stored):
         subprocess.run(["echo", ', "b": 2}'], stdout=first, check=True)
         assert stored(TABLE)["p", "shared"] == {"a": 1, "b": 2}
     assert errors(mount) == []
+
+
+def test_groups_of_commands(directory, stored):
+    mount, p = directory
+    shell("""{ echo '{'; /bin/echo '"a":'; echo '[1]'; } > no.json; true""", p, check=False)
+    shell("""{ echo '{'; /bin/echo '"a":'; echo '3}'; } > group.json""", p)
+    shell("""exec 3> fd.json; printf '{"x"' >&3; (printf ': 5' >&3); printf '}' >&3""", p)
+    assert stored(TABLE)["p", "group"] == {"a": 3}
+    assert stored(TABLE)["p", "fd"] == {"x": 5}
+    assert ("p", "no") not in stored(TABLE)
+
+
+def test_two_openers_of_an_entity_have_their_own_texts(directory, stored):
+    mount, p = directory
+    with pytest.raises(OSError) as raised, open(p / "old.json", "w", encoding="utf-8") as one:
+        with open(p / "old.json", "w", encoding="utf-8") as two:
+            one.write('{"by":')
+            one.flush()
+            assert json.loads((p / "old.json").read_text())["RowKey"] == "old"
+            two.write('{"by": "two"}')
+        assert stored(TABLE)["p", "old"] == {"by": "two"}
+        assert json.loads((p / "old.json").read_text())["by"] == "two"
+    assert raised.value.errno == errno.EINVAL
+    wait_until(lambda: lost(mount), what="the release")
+    assert sorted(lost(mount).values())[-1] == '{"by":'
 
 
 # --- attributes
@@ -184,6 +229,15 @@ def test_in_place(directory, stored):
     assert stored(TABLE)["p", "place"] == {"c": 3}
 
 
+def test_touch_moves_the_time_alone(directory, stored):
+    _, p = directory
+    (p / "time.json").write_text('{"a": 1}')
+    before = os.stat(p / "time.json").st_mtime_ns
+    run("touch", p / "time.json")
+    assert os.stat(p / "time.json").st_mtime_ns > before
+    assert stored(TABLE)["p", "time"] == {"a": 1}
+
+
 # --- appended
 
 
@@ -211,6 +265,20 @@ def test_what_is_appended_is_merged(directory, stored):
     done = shell("""exec 3>> grown.json; printf '{"h": ' >&3; cat grown.json; printf '1}' >&3""", p)
     assert done.stdout == '{"h": ', "a new file is seen as it is written"
     assert stored(TABLE)["p", "grown"] == {"h": 1}
+
+
+def test_processes_that_append_lose_nothing(directory, stored):
+    mount, p = directory
+    writers = [
+        subprocess.Popen(
+            ["bash", "-ec", f"""for i in $(seq 10); do echo "{{\\"p{k}x$i\\": $i}}" >> many.json; done"""],
+            cwd=p,
+        )
+        for k in range(6)
+    ]
+    assert [writer.wait() for writer in writers] == [0] * 6
+    assert stored(TABLE)["p", "many"] == {f"p{k}x{i}": i for k in range(6) for i in range(1, 11)}
+    assert errors(mount) == []
 
 
 # --- conflicts
@@ -277,3 +345,14 @@ def test_what_may_be_stored_is_removed_with_its_name(mounts, stored):
     assert ("p", "perhaps") not in stored(TABLE)
     os.close(file)
     assert ("p", "perhaps") not in stored(TABLE)
+
+
+def test_what_was_not_stored_is_removed_without_a_request(directory, stored):
+    mount, p = directory
+    file = os.open(p / "half.json", os.O_WRONLY | os.O_CREAT)
+    os.write(file, b'{"a"')
+    with mount.counting() as counted:
+        os.unlink(p / "half.json")
+        os.close(file)
+    assert counted.asked() == {}
+    assert ("p", "half") not in stored(TABLE)

@@ -25,6 +25,7 @@ from writing import (
 pytestmark = pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True)
 
 
+
 @pytest.fixture(scope="module", autouse=True)
 def tables(make_table):
     for table in ("one", "two", "gone", "left", "half", "still"):
@@ -38,6 +39,17 @@ def of(stored):
 
 
 # O_EXCL, O_CREAT
+
+
+def test_a_second_exclusive_create_fails_with_eexist(mount, of):
+    path = mount / "one/p/lock.json"
+    first = os.open(path, EXCLUSIVE)
+    assert outcome(os.open, path, EXCLUSIVE) == "EEXIST", "while nothing is written"
+    write_all(first, '{"N": 1}')
+    assert outcome(os.open, path, EXCLUSIVE) == "EEXIST", "once it is stored"
+    os.close(first)
+    assert outcome(os.open, path, EXCLUSIVE) == "EEXIST"
+    assert of("one", "lock") == {"N": 1}
 
 
 @pytest.mark.tsan("local")
@@ -68,6 +80,19 @@ def test_noclobber_is_exclusive(mount, of):
     done = run("bash", "-c", script, cwd=mount / "one/p", check=False)
     assert done.stdout == "0\n1\n" and "cannot overwrite existing file" in done.stderr
     assert of("one", "lock2") == {"N": 1}
+
+
+def test_a_new_file_is_open_twice_and_has_one_text(mount, of):
+    path = mount / "one/p/shared.json"
+    first = os.open(path, CREATE)
+    second = os.open(path, os.O_WRONLY)
+    os.pwrite(first, b'{"A": ', 0)
+    assert outcome(os.stat, path) == "" and os.stat(path).st_size == 6
+    os.pwrite(second, b"1}", 6)
+    assert of("one", "shared") == {"A": 1}
+    os.close(first)
+    os.close(second)
+    assert json.loads(path.read_text())["A"] == 1
 
 
 def test_of_three_that_write_a_new_file_the_last_one_wins(mount, of):
@@ -210,6 +235,15 @@ def test_a_file_that_is_unlinked_while_it_is_open(mount, of, is_stored):
     assert of("gone", row) is None and mount.lost_texts() == {} and failures(mount) == []
     assert write(path, '{"N": 3}') == "", "the name is free"
     assert of("gone", row) == {"N": 3}
+
+
+def test_a_reader_keeps_the_text_of_a_file_that_is_unlinked(mount, of):
+    path = mount / "gone/p/read.json"
+    assert write(path, '{"N": 1}') == ""
+    with open(path) as file:
+        os.unlink(path)
+        assert outcome(os.stat, path) == "ENOENT" and of("gone", "read") is None
+        assert json.load(file)["N"] == 1
 
 
 # unmount

@@ -1,11 +1,12 @@
 """What is stored is seen: at once in this mount, under every spelling and without another request; by others within ttl."""
 import json
 import os
+import subprocess
 
 import pytest
 
 from harness import BOTH_SERVICES, run, wait_until
-from writing import EXCLUSIVE, failures, outcome, write, write_all
+from writing import CREATE, EXCLUSIVE, OVER, failures, outcome, write, write_all
 
 pytestmark = pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True)
 
@@ -185,6 +186,50 @@ def test_the_last_writer_wins_unless_it_has_read(mounts):
         run("bash", "-c", 'echo "$1" > "$2"', "bash", f'{{"N": {number}}}', mount / name)
         assert json.loads((first / name).read_text())["N"] == number
         assert json.loads((second / name).read_text())["N"] == number
+
+
+# argv: a file. Reads it and prints a line. For each of two lines on standard input writes it and prints the result.
+READ_THEN_WRITE = """
+import json, sys
+from writing import CREATE, write
+path = sys.argv[1]
+with open(path) as file:
+    entity = json.load(file)
+print("has read", flush=True)
+for turn in range(2):
+    sys.stdin.readline()
+    print(write(path, json.dumps({**entity, "Mine": turn})), flush=True)
+"""
+
+
+def test_a_process_that_has_read_a_file_does_not_overwrite_a_later_change(mounts):
+    first, second = mounts("ttl=0"), mounts("ttl=0")
+    name = "raced/ax2/old.json"
+    with subprocess.Popen(
+        ["/usr/bin/python3", "-B", "-c", READ_THEN_WRITE, first / name],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.path.dirname(__file__)},
+    ) as careful:
+        assert careful.stdout.readline() == "has read\n"
+        assert write(second / name, '{"Theirs": 1}', OVER) == ""
+        out, _ = careful.communicate("\n\n", timeout=60)
+    assert out == "write ESTALE\n\n", "ESTALE is reported once; the next write replaces the other text"
+    told = failures(first)  # of the write, and of the close after it
+    assert {(each["error"], each["path"]) for each in told} == {("ESTALE", f"/{name}")}
+    assert all("another client has changed the entity" in each["advice"] for each in told)
+    assert "Theirs" not in json.loads((second / name).read_text())
+
+
+def test_a_lost_race_overwrites_nothing(mounts):
+    first, second = mounts("ttl=0"), mounts("ttl=0")
+    name = "raced/ax3/old.json"
+    (first / name).read_text()
+    assert write(second / name, '{"Theirs": 1}', CREATE) == ""
+    assert write(first / name, '{"Mine": 1}', CREATE) == "write ESTALE"
+    for mount in (first, second):
+        assert list(json.loads((mount / name).read_text()))[2:] == ["Theirs"]
 
 
 @pytest.mark.asan("local")

@@ -13,7 +13,8 @@ import time
 import pytest
 
 from credentials import account_sas
-from harness import ABANDONED, BOTH_SERVICES, COMMAND_SEC, EXIT_SEC, FAULTY, environment, run, wait_until
+from harness import ABANDONED, BOTH_SERVICES, COMMAND_SEC, EXIT_SEC, FAULTY, TABLEFUSE, environment, no_copies, run
+from harness import wait_until
 from writing import CREATE, EXCLUSIVE, failures, lost_texts, outcome, write, write_all
 
 on_both = pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True, scope="module")
@@ -117,6 +118,20 @@ def test_another_client_was_first(mounts, stored, name, how):
 
 
 @on_both
+def test_the_next_text_after_a_refusal_is_stored(mounts, stored):
+    """As the refusal without write-back says: to write again overwrites."""
+    mount, other = mounts("writeback", LONG), mounts("ttl=0")
+    path = "refused/p/again.json"
+    assert write(other / path, '{"By": "nobody"}') == ""
+    change_first(mount, other, path)
+    assert write(mount / path, '{"By": "me"}') == ""
+    assert outcome(mount.send_queued) == "ESTALE"
+    assert write(mount / path, '{"By": "me again"}') == ""
+    mount.send_queued()
+    assert rows(stored, "refused")["again"] == {"By": "me again"}
+
+
+@on_both
 def test_a_conflict_that_is_known_fails_at_once(mounts, stored):
     """Another process of the mount has stored the entity since this one has read it."""
     mount = mounts("writeback", LONG)
@@ -157,6 +172,18 @@ def test_a_signature_that_does_not_allow_to_write(mounts, service, stored):
     signature = dict(pair.split("=", 1) for pair in token.split("&"))["sig"]
     assert {f["error"] for f in failures(mount)} == {"EACCES"} and signature not in said
     assert "denied" not in rows(stored, "refused")
+
+
+@on_both
+def test_a_row_that_the_service_refuses(mounts, stored):
+    """Every other text is stored or kept."""
+    mount = mounts("writeback", LONG, faults="refuse=2:400:PropertyLimitExceeded")
+    names = [f"limit{number}" for number in range(10)]
+    write_many(mount, "refused", names)
+    assert outcome(mount.send_queued) == "EINVAL"
+    left = [name for name in names if name in rows(stored, "refused")]
+    assert names[0] in left and len(left) < len(names), "the first row of each batch is stored"
+    assert sorted(kept(mount, len(names) - len(left))) == [f"{name}.json" for name in names if name not in left]
 
 
 @on_both
@@ -215,6 +242,23 @@ def test_a_throttled_partition_delays_and_loses_nothing(mounts, stored):
 
 
 # The end of the mount
+
+
+@on_both
+def test_unmount_waits_for_the_queue(mounts, begin, tmp_path, stored):
+    gate = tmp_path / "gate"
+    gate.touch()
+    mount = mounts("writeback", faults=f"hold=write:{gate},hold=batch:{gate}")
+    write_many(mount, "ended", [f"w{number}" for number in range(5)])
+    with no_copies():
+        unmount = begin(TABLEFUSE, "unmount", mount.point)
+        wait_until(gate.with_name("gate.held").exists, what="the batch")
+        wait_until(lambda: not mount.is_mounted(), what="the unmount")
+    assert unmount.poll() is None and not mount.has_ended(0)
+    gate.unlink()
+    assert unmount.communicate(timeout=COMMAND_SEC) == ("", "") and unmount.returncode == 0
+    assert sorted(rows(stored, "ended")) == [f"w{number}" for number in range(5)]
+    assert mount.lost_texts() == {}
 
 
 @on_both
@@ -481,6 +525,21 @@ def test_a_writer_that_waits_too_long_is_told(mounts, tmp_path, stored):
 
 
 @on_both
+def test_the_last_of_two_texts_is_stored(mounts, begin, stored):
+    """By one process, and by two."""
+    mount = mounts("writeback", LONG)
+    path = mount / "shared/p/twice.json"
+    for number in range(3):
+        assert write(path, json.dumps({"Number": number})) == ""
+    assert json.loads(path.read_text())["Number"] == 2
+    run("sh", "-c", 'echo \'{"Number": 3}\' > "$1"', "sh", path)
+    assert json.loads(path.read_text())["Number"] == 3
+    mount.send_queued()
+    assert rows(stored, "shared")["twice"] == {"Number": 3}
+    assert failures(mount) == []
+
+
+@on_both
 def test_two_processes_write_one_file(mounts, begin, stored):
     mount = mounts("writeback", LONG)
     loop = 'for i in 1 2 3 4 5; do echo "{\\"By\\": \\"$2\\", \\"N\\": $i}" > "$1" || exit 1; done'
@@ -529,6 +588,22 @@ def test_a_queued_text_that_was_read_is_no_conflict(mounts, stored):
     mount.send_queued()
     assert rows(stored, "shared")["read"] == {"By": "me"}
     assert failures(mount) == []
+
+
+@on_both
+@pytest.mark.parametrize("other_text", ["another", "me"], ids=["other", "equal"])
+def test_what_was_read_while_it_was_queued_is_a_version(mounts, stored, other_text):
+    """Another client stores over it, perhaps the same properties: the process that has read it replaces that no more."""
+    mount, other = mounts("writeback", LONG), mounts("ttl=0")
+    path = f"shared/p/version-{other_text}.json"
+    assert write(mount / path, '{"By": "me"}') == ""
+    assert '"By": "me"' in (mount / path).read_text()
+    mount.send_queued()
+    assert write(other / path, f'{{"By": "{other_text}"}}') == ""
+    assert write(mount / path, '{"By": "me again"}') == ""
+    assert outcome(mount.send_queued) == "ESTALE"
+    assert rows(stored, "shared")[f"version-{other_text}"] == {"By": other_text}
+    kept(mount, 1)
 
 
 @on_both

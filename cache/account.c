@@ -96,15 +96,6 @@ void account_destroy(struct account *account)
     free(account);
 }
 
-/* The range [position, the least position after it), its end in *end. */
-static int point_range(struct bytes position, struct buffer *end, struct range *ret)
-{
-    buffer_init(end, POSITION_MAX_BYTES);
-    int r = position_append_behind(end, position);
-    *ret = (struct range){position, buffer_bytes(end)};
-    return r;
-}
-
 /* Sets how long the kernel may keep the answer, also that a name is absent. `r` is the result of
  * overlay_next. A failure that answers the question (the table does not exist) may come from
  * another caller's request, so its age is not known. A mask may end at any moment. */
@@ -136,13 +127,10 @@ int account_check_readable(struct caller *caller, const struct entity *entity)
 int account_find(struct account *account, struct caller *caller, struct address address,
                  struct entity *ret)
 {
-    _cleanup_(buffer_finish) struct buffer behind = {0};
-    struct range point;
-    if (point_range(address.position, &behind, &point) < 0)
-        return call_fail(&caller->call, -ENOMEM, "out of memory");
+    struct range_end end;
     struct served served;
     struct question question = {.table = address.table,
-                                .range = point,
+                                .range = range_of_one(address.position, &end),
                                 .since =
                                     freshness_oldest(account->read.freshness, caller->process,
                                                      address.table, address.position, &served)};
@@ -163,12 +151,9 @@ int account_find(struct account *account, struct caller *caller, struct address 
 static int look(struct account *account, struct address address, int64_t not_before_ms,
                 bool keys_suffice, struct seen *ret)
 {
-    _cleanup_(buffer_finish) struct buffer behind = {0};
-    struct range point;
-    if (point_range(address.position, &behind, &point) < 0)
-        return -ENOMEM;
+    struct range_end end;
     struct question question = {.table = address.table,
-                                .range = point,
+                                .range = range_of_one(address.position, &end),
                                 .since = stamp_since(not_before_ms),
                                 .keys_suffice = keys_suffice};
     return overlay_find(account->read.overlay, &question, ret, NULL);
@@ -244,10 +229,9 @@ int account_recall_rows(struct account *account, const struct caller *caller,
  * that answer would expire. */
 static int find_table(struct account *account, struct caller *caller, const char *table)
 {
-    _cleanup_(buffer_finish) struct buffer end = {0};
-    struct directory tables = {.kind = DIRECTORY_TABLES};
-    if (point_range(bytes_of(table), &end, &tables.range) < 0)
-        return call_fail(&caller->call, -ENOMEM, "out of memory");
+    struct range_end end;
+    struct directory tables = {.kind = DIRECTORY_TABLES,
+                               .range = range_of_one(bytes_of(table), &end)};
     int r = find_first(account, caller, &tables, "no such table");
     if (r == -ENOENT)
         caller->valid_ms = 0;
@@ -256,10 +240,9 @@ static int find_table(struct account *account, struct caller *caller, const char
 
 int account_find_table_now(struct account *account, struct caller *caller, const char *table)
 {
-    _cleanup_(buffer_finish) struct buffer end = {0};
-    struct directory tables = {.kind = DIRECTORY_TABLES};
-    if (point_range(bytes_of(table), &end, &tables.range) < 0)
-        return call_fail(&caller->call, -ENOMEM, "out of memory");
+    struct range_end end;
+    struct directory tables = {.kind = DIRECTORY_TABLES,
+                               .range = range_of_one(bytes_of(table), &end)};
     struct served served;
     struct question question = ask_first(account, caller, &tables, &served);
     struct seen seen = {0};

@@ -197,10 +197,9 @@ static int fetch_gap(struct by_name *by_name, struct caller *caller,
                      const struct question *question, struct page **ret_page)
 {
     bool is_own = false;
-    _cleanup_(buffer_finish) struct buffer end = {.max = POSITION_MAX_BYTES};
-    if (position_append_behind(&end, position_partition_key(question->range.lo)) < 0)
-        return call_fail(&caller->call, -ENOMEM, "out of memory");
-    struct range range = {question->range.lo, buffer_bytes(&end)};
+    struct range_end end;
+    struct range range = question->range;
+    range.hi = position_behind(position_partition_key(range.lo), &end);
     int r = fetch(by_name, caller, question, range, 1, ret_page, &is_own);
     return r == -ENOENT ? r : caller_forgive(caller, r); /* the table is gone */
 }
@@ -213,18 +212,15 @@ int by_name_fetch_entity(struct by_name *by_name, struct caller *caller,
                           BYTES_LITERAL(POSITION_END)};
     size_t rows = rows_ahead(by_name, question), before = 0;
     bool is_own = false;
-    int r = 0;
-    _cleanup_(buffer_finish) struct buffer end = {.max = POSITION_MAX_BYTES};
+    struct range_end end;
     if (rows == 0)
         return was_absent(by_name, question) ? fetch_gap(by_name, caller, question, ret_page) : 0;
     size_t most_again = MAX(MIN(rows, (size_t)TABLE_STORE_PAGE_ROWS) / AGAIN_PART, 1);
     if (!follows_begin(by_name, question, range.lo, most_again, &before)) {
-        r = position_append_behind(&end, key); /* the row, and those after it in its partition */
-        range = (struct range){question->range.lo, buffer_bytes(&end)};
+        range.lo = question->range.lo; /* the row, and those after it in its partition */
+        range.hi = position_behind(key, &end);
     }
-    if (r < 0)
-        return call_fail(&caller->call, r, "out of memory");
-    r = fetch(by_name, caller, question, range, before + 1 + rows, ret_page, &is_own);
+    int r = fetch(by_name, caller, question, range, before + 1 + rows, ret_page, &is_own);
     r = forgive(by_name, caller, question, r);
     if (r == 0 && *ret_page && is_own)
         note_fetched(by_name, question, *ret_page, before + 1);

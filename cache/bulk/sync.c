@@ -217,13 +217,10 @@ static int read_now(struct sync *sync, enum compare_side side, struct bytes posi
 {
     const struct compared_table *table = &sync->tables[side];
     _cleanup_(row_stream_closep) struct row_stream *stream = NULL;
-    _cleanup_(buffer_finish) struct buffer behind;
-    buffer_init(&behind, POSITION_MAX_BYTES);
-    if (position_append_behind(&behind, position) < 0)
-        return fail_memory(sync);
+    struct range_end end;
     const struct directory row = {.kind = DIRECTORY_ENTITIES,
                                   .table = table->directory.table,
-                                  .range = {position, buffer_bytes(&behind)}};
+                                  .range = range_of_one(position, &end)};
     int r =
         account_stream_rows(table->account, table->caller, &row, &(struct row_choice){0}, &stream);
     if (r == 0)
@@ -332,14 +329,12 @@ static int ask(struct sync *sync, struct check *check)
 {
     const struct compared_table *from = &sync->tables[COMPARE_FROM];
     _cleanup_(row_stream_closep) struct row_stream *stream = NULL;
-    _cleanup_(buffer_finish) struct buffer behind;
+    struct range_end end;
     struct run rows;
-    buffer_init(&behind, POSITION_MAX_BYTES);
-    if (position_append_behind(&behind, position_of(check, check->n - 1)) < 0)
-        return fail_memory(sync);
+    struct bytes last = position_of(check, check->n - 1);
     const struct directory range = {.kind = DIRECTORY_FLAT,
                                     .table = from->directory.table,
-                                    .range = {position_of(check, 0), buffer_bytes(&behind)}};
+                                    .range = {position_of(check, 0), position_behind(last, &end)}};
     int r = account_stream_rows(from->account, from->caller, &range,
                                 &(struct row_choice){.keys_only = true}, &stream);
     while (r == 0 && (r = row_stream_next(stream, from->caller, &rows)) > 0) {

@@ -112,11 +112,8 @@ int account_sync(struct account *account, struct caller *caller, const char *tab
 
 int account_sync_entity(struct account *account, struct caller *caller, struct address address)
 {
-    _cleanup_(buffer_finish) struct buffer behind = {.max = POSITION_MAX_BYTES};
-    if (position_append_behind(&behind, address.position) < 0)
-        return call_fail(&caller->call, -ENOMEM, "out of memory");
-    return account_sync(account, caller, address.table,
-                        (struct range){address.position, buffer_bytes(&behind)});
+    struct range_end end;
+    return account_sync(account, caller, address.table, range_of_one(address.position, &end));
 }
 
 /* These are called by the threads of the queue. */

@@ -121,10 +121,8 @@ int account_delete_beside_mask(struct account *account, struct caller *caller,
                                struct address address, struct bytes masked)
 {
     _cleanup_(page_unrefp) struct page *page = NULL;
-    _cleanup_(buffer_finish) struct buffer behind = {.max = POSITION_MAX_BYTES};
-    if (position_append_behind(&behind, address.position) < 0)
-        return call_fail(&caller->call, -ENOMEM, "out of memory");
-    struct range range = {address.position, buffer_bytes(&behind)};
+    struct range_end end;
+    struct range range = range_of_one(address.position, &end);
     int r = committer_read(account->write.committer, caller, address.table, range, 1, &page);
     if (r < 0 || page_rows(page) == 0 || bytes_equal(page_etag(page, 0), masked))
         return r;

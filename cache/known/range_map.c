@@ -252,17 +252,12 @@ static int put_range(struct cached_page *page, struct range range)
 static int put(struct cached_page *page)
 {
     struct range range = page_range(page->page);
-    _cleanup_(buffer_finish) struct buffer behind = {.max = POSITION_MAX_BYTES};
+    struct range_end end;
     int r = 0;
     if (!range_is_empty(range))
         return put_range(page, range);
-    for (size_t row = 0; r == 0 && row < page_rows(page->page); row++) {
-        struct bytes position = page_position(page->page, row);
-        buffer_clear(&behind);
-        r = position_append_behind(&behind, position);
-        if (r == 0)
-            r = put_range(page, (struct range){position, buffer_bytes(&behind)});
-    }
+    for (size_t row = 0; r == 0 && row < page_rows(page->page); row++)
+        r = put_range(page, range_of_one(page_position(page->page, row), &end));
     return r;
 }
 

@@ -53,14 +53,9 @@ int table_page_of_all(struct bytes names, struct page **ret)
 int table_page_of_one(const char *name, bool is_there, struct page **ret)
 {
     _cleanup_(page_builder_destroyp) struct page_builder *builder = NULL;
-    _cleanup_(buffer_finish) struct buffer end = {.max = PAGE_MAX_BYTES};
-    int r = position_append_behind(&end, bytes_of(name));
-    if (r == 0)
-        r = page_builder_create(PAGE_MAX_BYTES, &builder);
+    struct range_end end;
+    int r = page_builder_create(PAGE_MAX_BYTES, &builder);
     if (r == 0 && is_there)
         r = add_table(builder, name);
-    if (r < 0)
-        return r;
-    struct range covered = {bytes_of(name), buffer_bytes(&end)};
-    return page_builder_finish(builder, covered, false, ret);
+    return r < 0 ? r : page_builder_finish(builder, range_of_one(bytes_of(name), &end), false, ret);
 }

@@ -68,13 +68,9 @@ static int begin(struct matches *matches, struct caller *caller, struct bytes lo
 static int look(const struct matches *matches, const struct page *page, size_t row,
                 struct seen *ret)
 {
-    _cleanup_(buffer_finish) struct buffer behind = {.max = POSITION_MAX_BYTES};
-    struct bytes position = page_position(page, row);
-    int r = position_append_behind(&behind, position);
-    if (r < 0)
-        return r;
+    struct range_end end;
     const struct question question = {.table = matches->directory->table,
-                                      .range = {position, buffer_bytes(&behind)},
+                                      .range = range_of_one(page_position(page, row), &end),
                                       .since = matches->since,
                                       .keys_suffice = are_keys(matches)};
     return overlay_find(matches->source->read->overlay, &question, ret, NULL);

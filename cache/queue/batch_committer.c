@@ -200,14 +200,12 @@ static int read_rows(struct commit *commit, struct part *part, size_t k, size_t 
 {
     const struct write_batch *batch = commit->batch;
     _cleanup_(page_unrefp) struct page *page = NULL;
-    _cleanup_(buffer_finish) struct buffer behind = {.max = POSITION_MAX_BYTES};
-    int r = position_append_behind(&behind, batch->writes[part->index[last]].position);
-    if (r < 0)
-        return call_fail(&commit->caller.call, r, "out of memory");
-    struct range range = {batch->writes[part->index[k]].position, buffer_bytes(&behind)};
+    struct range_end end;
+    struct range range = {batch->writes[part->index[k]].position,
+                          position_behind(batch->writes[part->index[last]].position, &end)};
     begin_call(commit);
-    r = committer_read(commit->source->committer, &commit->caller, batch->table, range,
-                       k == last ? 1 : TABLE_STORE_PAGE_ROWS, &page);
+    int r = committer_read(commit->source->committer, &commit->caller, batch->table, range,
+                           k == last ? 1 : TABLE_STORE_PAGE_ROWS, &page);
     if (r == 0)
         *ret_next = reconcile_part(commit, part, k, page);
     return r;

@@ -132,14 +132,12 @@ static void read_again(struct committer *committer, struct caller *caller, struc
     again.call.failure = (struct failure){0};
     struct stamp since = stamp_from_now(source->orders, clock_now_ms(source->clock));
     bool is_own;
-    _cleanup_(buffer_finish) struct buffer behind = {.max = POSITION_MAX_BYTES};
-    int r = position_append_behind(&behind, place.position);
+    struct range_end end;
     struct fetch fetch = {.table = place.table,
-                          .range = {place.position, buffer_bytes(&behind)},
+                          .range = range_of_one(place.position, &end),
                           .top = 1,
                           .is_alone = true};
-    if (r == 0)
-        r = fetcher_fetch(source->fetcher, &again, &fetch, since, ret, &is_own);
+    int r = fetcher_fetch(source->fetcher, &again, &fetch, since, ret, &is_own);
     if (r == 0)
         put(committer, place, page_rows(*ret) > 0 ? *ret : NULL, since.requested_ms);
     else if (r != -ENOENT) /* -ENOENT: there is no such table, and the cache knows */

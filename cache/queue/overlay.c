@@ -136,18 +136,13 @@ static int look_beside_changes(struct overlay *overlay, struct page *page,
                                struct buffer *ret_until)
 {
     struct question rest = *question;
+    struct range_end behind;
     _cleanup_(buffer_finish) struct buffer overlaid = {.max = POSITION_MAX_BYTES};
-    _cleanup_(buffer_finish) struct buffer behind = {.max = POSITION_MAX_BYTES};
     _cleanup_(buffer_finish) struct buffer own = {.max = POSITION_MAX_BYTES};
     struct buffer *until = ret_until ? ret_until : &own;
     int r;
-    while ((r = look_to_overlaid(overlay, page, &rest, ret, until, &overlaid)) == NOT_YET) {
-        buffer_clear(&behind);
-        r = position_append_behind(&behind, buffer_bytes(&overlaid));
-        if (r < 0)
-            return r;
-        rest.range.lo = buffer_bytes(&behind);
-    }
+    while ((r = look_to_overlaid(overlay, page, &rest, ret, until, &overlaid)) == NOT_YET)
+        rest.range.lo = position_behind(buffer_bytes(&overlaid), &behind);
     return r;
 }
 
@@ -250,14 +245,12 @@ static void advance(struct search *search)
 
 /* Ends the range where one request can end: if the range crosses a border of partitions and begins
  * or ends inside a partition, at that partition's end. */
-static int end_askable(struct range *range, struct buffer *ret_hi)
+static void end_askable(struct range *range, struct range_end *end)
 {
     if (range_is_expressible(*range))
-        return 0;
+        return;
     struct bytes inside = position_has_row(range->lo) ? range->lo : range->hi;
-    int r = position_append_behind(ret_hi, position_partition_key(inside));
-    range->hi = buffer_bytes(ret_hi);
-    return r;
+    range->hi = position_behind(position_partition_key(inside), end);
 }
 
 /* The listing has a table that was dropped here. Reads it, to see whether another client has
@@ -294,18 +287,16 @@ static int fetch_rest(struct search *search)
     const struct question *rest = &search->rest;
     struct seen *seen = &search->seen;
     struct range range = rest->range;
-    _cleanup_(buffer_finish) struct buffer hi = {.max = POSITION_MAX_BYTES};
-    int r = end_askable(&range, &hi);
-    if (r < 0)
-        return call_fail(&search->caller->call, r, "no memory for the end of a partition");
+    struct range_end end;
+    end_askable(&range, &end);
     search->ended = pending_ended(search->overlay->pending);
     struct fetch fetch = {.table = rest->table,
                           .range = range,
                           .top = on_miss->top,
                           .keys_only = on_miss->keys_only && rest->keys_suffice,
                           .is_alone = search->was_in_vain};
-    r = fetcher_fetch(search->overlay->fetcher, search->caller, &fetch, rest->since, &search->page,
-                      &search->is_own);
+    int r = fetcher_fetch(search->overlay->fetcher, search->caller, &fetch, rest->since,
+                          &search->page, &search->is_own);
     if (r < 0)
         return r;
     seen->was_fetched = true;
@@ -339,12 +330,6 @@ int overlay_next(struct overlay *overlay, struct caller *caller, const struct qu
     return r == KNOWN_ROWS;
 }
 
-/* Appends the least position after the run's row. */
-static int append_behind(struct buffer *ret, const struct run *run, size_t row)
-{
-    return position_append_behind(ret, page_position(run->page, row));
-}
-
 struct page *overlay_known_page(struct overlay *overlay, const struct question *question)
 {
     struct page *page = NULL;
@@ -363,16 +348,11 @@ int overlay_knows_row(struct overlay *overlay, const struct question *question,
 {
     struct question rest = *question;
     _cleanup_(buffer_finish) struct buffer position = {.max = POSITION_MAX_BYTES};
-    _cleanup_(buffer_finish) struct buffer lo = {.max = POSITION_MAX_BYTES};
+    struct range_end lo;
     int r;
     while ((r = range_cache_find_row(overlay->cache, &rest, &position, ret_requested_ms)) > 0 &&
-           overlay_is_changing(overlay, question->table, buffer_bytes(&position))) {
-        buffer_clear(&lo);
-        r = position_append_behind(&lo, buffer_bytes(&position));
-        if (r < 0)
-            return r;
-        rest.range.lo = buffer_bytes(&lo);
-    }
+           overlay_is_changing(overlay, question->table, buffer_bytes(&position)))
+        rest.range.lo = position_behind(buffer_bytes(&position), &lo);
     return r;
 }
 
@@ -380,15 +360,13 @@ int overlay_lacks(struct overlay *overlay, const struct question *question,
                   struct buffer *ret_until)
 {
     struct question rest = *question;
-    _cleanup_(buffer_finish) struct buffer lo = {.max = POSITION_MAX_BYTES};
+    struct range_end lo;
     int r;
     do {
         struct seen seen;
         r = overlay_find(overlay, &rest, &seen, ret_until);
-        buffer_clear(&lo);
-        if (r == KNOWN_ROWS && append_behind(&lo, &seen.run, seen.run.end - 1) < 0)
-            r = -ENOMEM;
-        rest.range.lo = buffer_bytes(&lo);
+        if (r == KNOWN_ROWS)
+            rest.range.lo = position_behind(page_position(seen.run.page, seen.run.end - 1), &lo);
         run_finish(&seen.run);
     } while (r == KNOWN_ROWS && !range_is_empty(rest.range));
     return r < 0 ? r : r == KNOWN_NOT;
@@ -399,14 +377,12 @@ int overlay_lacks(struct overlay *overlay, const struct question *question,
 static int make_keys(struct range range, const struct run *run, int top, struct page **ret)
 {
     _cleanup_(page_builder_destroyp) struct page_builder *builder = NULL;
-    _cleanup_(buffer_finish) struct buffer end = {.max = POSITION_MAX_BYTES};
+    struct range_end end;
     size_t last = run->begin + MIN(run->end - run->begin, (size_t)top);
     int r = page_builder_create(PAGE_MAX_BYTES, &builder);
     for (size_t row = run->begin; r == 0 && row < last; row++)
         r = page_builder_end_row(builder, page_position(run->page, row), BYTES_LITERAL(""), 0);
-    if (r == 0)
-        r = append_behind(&end, run, last - 1);
-    range.hi = buffer_bytes(&end);
+    range.hi = position_behind(page_position(run->page, last - 1), &end);
     return r < 0 ? r : page_builder_finish(builder, range, true, ret);
 }
 

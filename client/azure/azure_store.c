@@ -101,12 +101,9 @@ static int get_by_query(struct table_store *store, const char *table, struct byt
                         struct call *call, struct page_builder *builder)
 {
     _cleanup_(continuation_destroyp) struct continuation *after = NULL;
-    _cleanup_(buffer_finish) struct buffer end;
-    buffer_init(&end, position.size + 1);
-    if (position_append_behind(&end, position) < 0)
-        return request_url_fail(call, end.error);
+    struct range_end end;
     struct query query = {
-        .table = table, .range = {position, buffer_bytes(&end)}, .top = TABLE_STORE_PAGE_ROWS};
+        .table = table, .range = range_of_one(position, &end), .top = TABLE_STORE_PAGE_ROWS};
     for (int empty = 0; empty < GET_MAX_PAGES;) {
         struct continuation *next = NULL;
         query.after = after;

@@ -160,6 +160,22 @@ int prefix_append_end(struct buffer *ret, struct bytes prefix, struct bytes fall
     return append_successor(ret, prefix, fallback, next_character);
 }
 
+struct range range_of_one(struct bytes position, struct range_end *end)
+{
+    bool fits = position.size < sizeof(end->data);
+    return (struct range){position, fits ? position_behind(position, end) : position};
+}
+
+struct bytes position_behind(struct bytes position, struct range_end *end)
+{
+    if (position.size >= sizeof(end->data))
+        return BYTES_LITERAL(POSITION_END);
+    if (position.size > 0)
+        memcpy(end->data, position.data, position.size);
+    end->data[position.size] = POSITION_AFTER[0];
+    return (struct bytes){end->data, position.size + 1};
+}
+
 bool range_is_empty(struct range range)
 {
     return bytes_compare(range.lo, range.hi) >= 0;

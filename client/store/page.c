@@ -290,16 +290,13 @@ int page_create_row(struct bytes position, struct bytes text, struct bytes etag,
                     struct page **ret)
 {
     _cleanup_(page_builder_destroyp) struct page_builder *builder = NULL;
-    _cleanup_(buffer_finish) struct buffer behind = {.max = POSITION_MAX_BYTES};
+    struct range_end end;
     int r = page_builder_create(PAGE_MAX_BYTES, &builder);
     if (r == 0)
         r = buffer_append(page_builder_text(builder), text);
     if (r == 0)
         r = page_builder_end_row(builder, position, etag, timestamp);
-    if (r == 0)
-        r = position_append_behind(&behind, position);
-    struct range covered = {position, buffer_bytes(&behind)};
-    return r < 0 ? r : page_builder_finish(builder, covered, false, ret);
+    return r < 0 ? r : page_builder_finish(builder, range_of_one(position, &end), false, ret);
 }
 
 int page_create_queued(struct bytes position, struct bytes text, int64_t timestamp,

@@ -200,10 +200,8 @@ int table_store_get(struct table_store *store, const char *table, struct bytes p
     if (page_builder_rows(builder) != 1 ||
         !bytes_equal(page_builder_position(builder, 0), position))
         return call_fail(call, -EPROTO, "the service answered another entity than was asked for");
-    _cleanup_(buffer_finish) struct buffer end = {.max = position.size + 1};
-    r = position_append_behind(&end, position);
-    if (r == 0)
-        r = page_builder_finish(builder, (struct range){position, buffer_bytes(&end)}, false, ret);
+    struct range_end end;
+    r = page_builder_finish(builder, range_of_one(position, &end), false, ret);
     return r < 0 ? call_fail(call, r, "out of memory") : 0;
 }
 

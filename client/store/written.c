@@ -86,20 +86,17 @@ static void judge_page(struct check *check, const struct page *page)
 /* Reads from the next row up to the last one, as far as the service answers with rows. */
 static int look_at_range(struct check *check)
 {
-    _cleanup_(buffer_finish) struct buffer end;
+    struct range_end end;
     struct bytes begin = check->ordered[check->next]->position;
     struct bytes last = check->ordered[check->n - 1]->position;
-    buffer_init(&end, last.size + 1);
-    int r = position_append_behind(&end, last);
-    if (r < 0)
-        return call_fail(check->call, r, "out of memory");
     struct query query = {.table = check->table,
-                          .range = {begin, buffer_bytes(&end)},
+                          .range = {begin, position_behind(last, &end)},
                           .top = check->deletes_only ? TABLE_STORE_PAGE_ROWS
                                                      : (int)(check->n - check->next),
                           .keys_only = check->deletes_only};
     struct answer answer = {0};
     bool has_rows = false;
+    int r;
     do {
         struct answer before = answer;
         query.after = before.next;

@@ -111,12 +111,10 @@ static int is_to_show(const struct own_names *names, const struct own_file *kept
 {
     if (kept && (kept->is_shown || is_new))
         return !kept->is_shown;
-    _cleanup_(buffer_finish) struct buffer behind = {.max = POSITION_MAX_BYTES};
-    int r = position_append_behind(&behind, position);
-    struct range range = {position, buffer_bytes(&behind)};
-    if (r == 0)
-        r = kept ? listing_knows_none(names->listing, range)
-                 : listing_knows_row(names->listing, range);
+    struct range_end end;
+    struct range range = range_of_one(position, &end);
+    int r =
+        kept ? listing_knows_none(names->listing, range) : listing_knows_row(names->listing, range);
     return r < 0 ? r : r == 0;
 }
 

@@ -210,6 +210,23 @@ static void ranges_know_which_one_query_can_ask(void **state)
     assert_false(range_holds(partition, B("p \0a")) || range_holds(partition, B("o\0z")));
 }
 
+static void the_range_of_one_ends_behind_it(void **state)
+{
+    (void)state;
+    struct range_end end;
+    struct range row = range_of_one(B("p\0r"), &end);
+    assert_true(bytes_equal(row.lo, B("p\0r")) && bytes_equal(row.hi, B("p\0r\x01")));
+    assert_true(bytes_equal(range_of_one(B(""), &end).hi, B("\x01")));
+    static char longest[sizeof(end.data)];
+    memset(longest, 'k', sizeof(longest));
+    struct bytes fits = {longest, sizeof(longest) - 1}, too_long = {longest, sizeof(longest)};
+    struct range range = range_of_one(fits, &end);
+    assert_int_equal(range.hi.size, sizeof(end.data));
+    assert_true(bytes_start_with(range.hi, fits) && range.hi.data[fits.size] == '\x01');
+    assert_true(range_is_empty(range_of_one(too_long, &end)));
+    assert_true(bytes_equal(position_behind(too_long, &end), B(POSITION_END)));
+}
+
 static void a_range_holds_those_within_its_bounds(void **state)
 {
     (void)state;
@@ -239,6 +256,7 @@ int main(void)
         cmocka_unit_test(a_prefix_has_children_while_they_can_be_shown),
         cmocka_unit_test(ranges_know_which_one_query_can_ask),
         cmocka_unit_test(a_range_holds_those_within_its_bounds),
+        cmocka_unit_test(the_range_of_one_ends_behind_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -107,41 +107,6 @@ static void late_texts_go_under_younger_keys(void **state)
     free_fixture(f);
 }
 
-static void put_one_of_four(struct fixture *f, int which)
-{
-    switch (which) {
-    case 1:
-        put_texts(f, "a", "g", 1);
-        break;
-    case 2:
-        put_keys(f, "b", "i", 2);
-        break;
-    case 3:
-        (void)put(f, "c", "d", "", "", 3);
-        break;
-    default:
-        put_keys(f, "f", "k", 4);
-    }
-}
-
-static void the_order_of_arrival_does_not_matter(void **state)
-{
-    (void)state;
-    static const int orders[][4] = {
-        {1, 2, 3, 4}, {1, 2, 4, 3}, {1, 3, 2, 4}, {1, 3, 4, 2}, {1, 4, 2, 3}, {1, 4, 3, 2},
-        {2, 1, 3, 4}, {2, 1, 4, 3}, {2, 3, 1, 4}, {2, 3, 4, 1}, {2, 4, 1, 3}, {2, 4, 3, 1},
-        {3, 1, 2, 4}, {3, 1, 4, 2}, {3, 2, 1, 4}, {3, 2, 4, 1}, {3, 4, 1, 2}, {3, 4, 2, 1},
-        {4, 1, 2, 3}, {4, 1, 3, 2}, {4, 2, 1, 3}, {4, 2, 3, 1}, {4, 3, 1, 2}, {4, 3, 2, 1},
-    };
-    for (size_t i = 0; i < ARRAY_SIZE(orders); i++) {
-        struct fixture *f = new_fixture();
-        for (size_t j = 0; j < 4; j++)
-            put_one_of_four(f, orders[i][j]);
-        assert_string_equal(dump(f), "a-c:1 c-d:3 d-g:1 | b-c:2 d-f:2 f-k:4 ");
-        free_fixture(f);
-    }
-}
-
 static void an_empty_page_has_all_its_texts(void **state)
 {
     (void)state;
@@ -358,7 +323,6 @@ int main(void)
         cmocka_unit_test(texts_replace_keys_and_keys_leave_texts),
         cmocka_unit_test(late_keys_yield_to_younger_texts),
         cmocka_unit_test(late_texts_go_under_younger_keys),
-        cmocka_unit_test(the_order_of_arrival_does_not_matter),
         cmocka_unit_test(an_empty_page_has_all_its_texts),
         cmocka_unit_test(ends_do_not_depend_on_the_page_that_clipped),
         cmocka_unit_test(a_page_leaves_with_all_its_pieces),

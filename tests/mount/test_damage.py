@@ -105,18 +105,6 @@ def test_a_file_that_is_taken_away_is_an_error(local, account, ending, how):
         assert os.listdir(mount.point) == ["tab"]
 
 
-def test_a_failed_cat_is_one_line_of_errors(local, account):
-    """The kernel asks twice for a name that it knows."""
-    fill(f"local:{account}", "tab", "single", 50)
-    mount = local("ttl=0")
-    file = mount / "tab/all/evt-00000001.json"
-    file.read_text()
-    account.rename(beside(account, ".other"))
-    assert run("cat", file, check=False).returncode == 1
-    (line,) = mount.control("errors").splitlines()
-    assert "Z lookup /tab: EIO: the account's file was replaced, moved or deleted [cat]" in line
-
-
 def test_a_shm_that_is_cut_does_not_kill_the_daemon(local, account):
     fill(f"local:{account}", "tab", "single", 50)
     mount = local("ttl=0")

@@ -111,12 +111,6 @@ def test_another_process_writes_while_it_is_mounted(local, account):
     wait_until(lambda: sorted(os.listdir(mount.point)) == ["one", "two"], what="the second table")
 
 
-def test_two_mounts_of_one_account(local, account):
-    fill(account, "one", "ten", 100)
-    first, second = local(), local()
-    assert sorted(os.listdir(first / "one")) == sorted(os.listdir(second / "one"))
-
-
 def test_what_was_acknowledged_survives_a_kill(local, account):
     with subprocess.Popen(
         [FIXTURE, f"local:{account}", "tab", "single", "1000000"],
@@ -136,18 +130,6 @@ def test_what_was_acknowledged_survives_a_kill(local, account):
     assert len(names) >= acknowledged and len(set(names)) == len(names)
     assert set(names) >= {f"evt-{row:08}.json" for row in range(acknowledged)}
     assert len(names) % 100 == 0, "a batch is whole or absent"
-
-
-@pytest.mark.asan("none-5", "a-b-2")
-@pytest.mark.tsan("none-5", "a-b-2")
-@pytest.mark.parametrize("table, code", [("one", 0), ("none", 5), ("a-b", 2)])
-def test_a_table_as_the_root(mounts, account, table, code):
-    fill(account, "one", "small", 10)
-    mount = mounts.prepare()
-    done = mount.start(f"local:{account}", f"table={table}", env={}, check=False)
-    assert done.returncode == code
-    if code:
-        assert len(done.stderr.splitlines()) == 1 and table in done.stderr + "a-b"
 
 
 @pytest.mark.asan("text", "sqlite", "directory")
@@ -261,11 +243,3 @@ def test_files_can_be_deleted_on_a_full_disk(small, mounts):
     (account.parent / "full").unlink()
     again = mounts(source=f"local:{account}", env={})
     assert os.listdir(again / "tab") == []
-
-
-def test_a_relative_file(mounts, scratch, account):
-    fill(account, "tab", "small", 10)
-    mount = mounts.prepare()
-    mount.start(f"local:{account.name}", env={}, cwd=scratch)
-    assert os.listdir(mount.point) == ["tab"]
-    assert f"local:{account}" in mount.control("config")

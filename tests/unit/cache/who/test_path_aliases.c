@@ -314,17 +314,6 @@ static void a_process_of_one_path_is_never_refused(void **state)
     tear_down(&setup);
 }
 
-static void another_delete_of_a_small_tree_is_made(void **state)
-{
-    (void)state;
-    struct setup setup;
-    set_up(&setup);
-    use(&setup, "", "Newt");
-    assert_true(differs(&setup, "N+", "Newt"));
-    assert_false(differs(&setup, "N+", "Next"));
-    tear_down(&setup);
-}
-
 static void *use_from_a_thread(void *argument)
 {
     struct setup *setup = argument;
@@ -383,7 +372,6 @@ int main(void)
         cmocka_unit_test(the_oldest_process_is_forgotten),
         cmocka_unit_test(a_process_is_refused_in_each_of_its_last_tables),
         cmocka_unit_test(a_process_of_one_path_is_never_refused),
-        cmocka_unit_test(another_delete_of_a_small_tree_is_made),
         cmocka_unit_test(threads_use_it_at_once),
         cmocka_unit_test(without_memory_there_is_none),
     };

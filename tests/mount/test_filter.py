@@ -10,19 +10,14 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import filters
-from expected import utf16_order
 from harness import ABANDONED, CONFIGURATION, NOT_FOUND, USAGE
 from importing import imported, lines_of
 from servers import Handler, Server
-from test_export import count, export, keys_of, refused, source, tablefuse
+from test_export import count, export, in_order, keys_of, refused, source, tablefuse
 
 EXAMPLES = int(os.environ.get("TABLEFUSE_EXAMPLES", "200"))
 OF_ONE_TYPE = {"I": ["Int32"], "D": ["Double"], "S": ["String"], "B": ["Boolean"], "T": ["DateTime"], "G": ["Guid"], "X": ["Binary"]}
 MIXED = {"A": ["Int32", "Int64", "Double"], "M": list(filters.VALUES), "S": ["String", "Int64"], "G": ["Guid", "Binary"]}
-
-
-def in_order(keys):
-    return sorted(keys, key=lambda pair: tuple(map(utf16_order, pair)))
 
 
 def written(kind, value):

@@ -14,6 +14,7 @@ from expected import partition_name, utf16_order
 from harness import BOTH_SERVICES, COMMAND_SEC, CONFIGURATION, FAULTY, MOUNTING, NOT_FOUND, TABLEFUSE, USAGE, environment, run, wait_until
 from servers import Handler, Server
 from terminal import at_terminal
+from test_export import refused, source, tablefuse
 
 INTERRUPTED = 130
 SVG = "{http://www.w3.org/2000/svg}"
@@ -35,23 +36,8 @@ entities  partitions   share
 """
 
 
-def source(service, table):
-    return f"{service.source or service.endpoint}/{table}"
-
-
-def tablefuse(service, *arguments, faults=None, credentials=None, **options):
-    extra = {"TABLEFUSE_FAULTS": faults} if faults else {}
-    env = environment(**(service.credentials if credentials is None else credentials), **extra)
-    return run(FAULTY if faults else TABLEFUSE, *arguments, env=env, **options)
-
-
 def drawn(service, table, *arguments, **options):
     return tablefuse(service, "map", "--quiet", *arguments, source(service, table), **options).stdout
-
-
-def refused(service, *arguments, **options):
-    failed = tablefuse(service, *arguments, check=False, **options)
-    return failed.returncode, failed.stderr
 
 
 @pytest.fixture(scope="module")

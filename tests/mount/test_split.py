@@ -15,16 +15,9 @@ import pytest
 
 from harness import ABANDONED, BOTH_SERVICES, COMMAND_SEC, CONFIGURATION, MOUNTING, NOT_FOUND, TABLEFUSE, USAGE, LocalAccount, environment, run
 from servers import Spoiler
+from test_export import export, source, tablefuse
 
 TOKEN = re.compile("[A-Za-z0-9_-]+")
-
-
-def tablefuse(service, *arguments, check=True, **options):
-    return run(TABLEFUSE, *arguments, check=check, env=environment(**service.credentials), **options)
-
-
-def source(service, table):
-    return f"{getattr(service, 'source', None) or service.endpoint}/{table}"
 
 
 def split(service, table, n, *arguments):
@@ -32,10 +25,6 @@ def split(service, table, n, *arguments):
     assert tokens.pop() == "" and len(tokens) == n
     assert all(TOKEN.fullmatch(token) for token in tokens)
     return tokens
-
-
-def export(service, table, *arguments):
-    return tablefuse(service, "export", "--quiet", source(service, table), *arguments).stdout
 
 
 def part(service, table, token, *arguments):

@@ -270,6 +270,8 @@ static void sources_and_environments_make_connections(void **state)
                          0);
         assert_string_equal(connection.endpoint.url, good[i].url);
         assert_string_equal(connection.endpoint.table, good[i].table);
+        const char *named = good[i].source ? strstr(good[i].source, good[i].table) : NULL;
+        assert_int_equal(connection.source_has_table, good[i].table[0] && named);
         assert_int_equal(credential_append_description(connection.credential, &text), 0);
         assert_string_equal(buffer_string(&text), good[i].credential);
         buffer_finish(&text);

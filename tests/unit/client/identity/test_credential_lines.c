@@ -116,6 +116,7 @@ static void others_are_refused(void **state)
         {"AZURE_STORAGE_KEYS=" KEY, "line 1 has the unknown name AZURE_STORAGE_KEYS"},
         {"AZ_09=" KEY, "line 1 has the unknown name AZ_09"},
         {"9AZ_=" KEY, NO_LINE(1)},
+        {"AZURE_Key=" KEY, NO_LINE(1)},
         {"# x\nAZURE_STORAGE_=1", "line 2 has the unknown name AZURE_STORAGE_"},
         {"AZURE_STORAGE_KEY=a\nAZURE_STORAGE_KEY=", "AZURE_STORAGE_KEY stands in it twice"},
         {"AZURE_STORAGE_KEY=a\n\xEF\xBB\xBF"

@@ -296,24 +296,3 @@ def test_a_newer_file_is_refused(mounts, account):
     database.close()
     code, said = refused(mounts, account)
     assert code == CONFIGURATION and "format 3" in said and "update tablefuse" in said
-
-
-# What a column computed from two of the one before it takes, 22 times: over a gigabyte, and half a minute.
-CHAIN = "".join(f", c{i} AS (c{i - 1} || c{i - 1})" for i in range(1, 22))
-
-
-@pytest.mark.parametrize("version", [1, 2])
-def test_a_schema_that_is_not_an_account_s_is_refused(mounts, account, version):
-    with sqlite3.connect(account) as database:
-        database.execute(f"CREATE TABLE entities (table_id, position, timestamp, checksum, c0{CHAIN}, text AS (c21 || c21))")
-        database.execute("PRAGMA application_id = 0x74667573")
-        database.execute(f"PRAGMA user_version = {version}")
-    before = account.read_bytes()
-    reason = 'not an account of tablefuse: "entities" in its schema is not as tablefuse makes it'
-    for options in [], ["ro"], ["create"]:
-        mount = mounts.prepare()
-        failed = mount.start(f"local:{account}", *options, env={}, check=False)
-        assert failed.returncode == DAMAGED and reason in failed.stderr.splitlines()[-1]
-    code, faults, summary = check(account)
-    assert code == DAMAGED and faults == [reason] and "1 faults" in summary
-    assert account.read_bytes() == before

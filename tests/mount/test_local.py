@@ -1,16 +1,13 @@
 """Accounts in one file: `tablefuse mount local:FILE`. No server, the same tree."""
 import errno
-import json
 import os
 import pathlib
-import signal
 import sqlite3
 import stat
-import subprocess
 
 import pytest
 
-from harness import FIXTURE, MOUNTING, NOT_FOUND, LocalAccount, environment, run, wait_until
+from harness import MOUNTING, NOT_FOUND, LocalAccount, run, wait_until
 from harness import fill as fill_account
 
 
@@ -111,27 +108,6 @@ def test_another_process_writes_while_it_is_mounted(local, account):
     wait_until(lambda: sorted(os.listdir(mount.point)) == ["one", "two"], what="the second table")
 
 
-def test_what_was_acknowledged_survives_a_kill(local, account):
-    with subprocess.Popen(
-        [FIXTURE, f"local:{account}", "tab", "single", "1000000"],
-        stdout=subprocess.PIPE,
-        text=True,
-        env=environment(),
-    ) as loading:
-        acknowledged = 0
-        for line in loading.stdout:
-            acknowledged = int(line)
-            if acknowledged >= 5000:
-                break
-        loading.send_signal(signal.SIGKILL)
-        acknowledged = int((loading.stdout.read().split() or [acknowledged])[-1])
-    mount = local()
-    names = os.listdir(mount / "tab/all")
-    assert len(names) >= acknowledged and len(set(names)) == len(names)
-    assert set(names) >= {f"evt-{row:08}.json" for row in range(acknowledged)}
-    assert len(names) % 100 == 0, "a batch is whole or absent"
-
-
 @pytest.mark.asan("text", "sqlite", "directory")
 @pytest.mark.tsan("text", "sqlite", "directory")
 @pytest.mark.parametrize("content", ["text", "sqlite", "cut", "directory"])
@@ -214,32 +190,3 @@ def test_an_account_that_does_not_fit_is_not_left_half_made(mounts, small, pages
     assert line.startswith(f"tablefuse: local:{directory}/account: ")
     assert line.endswith(" -- make room on the file system that holds the account's file")
     assert os.listdir(directory) == []
-
-
-def test_an_empty_file_that_does_not_become_an_account_stays(mounts, small):
-    directory = small("8K")
-    (directory / "account").touch()
-    failed = mounts.prepare().start(f"local:{directory}/account", "create", env={}, check=False)
-    assert failed.returncode == MOUNTING
-    assert "account" in os.listdir(directory)
-
-
-@pytest.mark.asan
-def test_files_can_be_deleted_on_a_full_disk(small, mounts):
-    """The WAL has changed pages of the file, and can be folded."""
-    account = small("8M") / "account"
-    fill(account, "tab", "single", 300)
-    mount = mounts(source=f"local:{account}", env={})
-    files = sorted((mount / "tab/all").iterdir())
-    for file in files:
-        file.write_text(json.dumps({"Changed": "a"}))
-    with (account.parent / "full").open("wb", buffering=0) as full, pytest.raises(OSError) as error:
-        while True:
-            full.write(bytes(4096))
-    assert error.value.errno == errno.ENOSPC
-    run("rm", *files)
-    assert os.listdir(mount / "tab/all") == []
-    mount.unmount()
-    (account.parent / "full").unlink()
-    again = mounts(source=f"local:{account}", env={})
-    assert os.listdir(again / "tab") == []

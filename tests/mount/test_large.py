@@ -36,10 +36,6 @@ def patient(mounts):
     return mounts("ttl=600", "parallelism=1")
 
 
-def test_there_are_twenty_thousand():
-    assert ENTITIES == 20_000
-
-
 @pytest.mark.parametrize("partition", PARTITIONS)
 def test_ls_asks_once_a_page(patient, partition):
     os.stat(patient / "large" / partition)

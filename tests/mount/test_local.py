@@ -91,15 +91,6 @@ def test_shapes_are_reproducible_and_whole(local, account, shape):
     assert all(old < new for old, new in zip(before, changed_ns(files[:50])))
 
 
-def test_requests_follow_pages(local, account):
-    fill(account, "big", "single", 5000)
-    mount = local("ttl=60", "parallelism=1")
-    os.stat(mount / "big/all")
-    with mount.counting() as counted:
-        assert len(run("ls", "-l", mount / "big/all").stdout.splitlines()) == 5001
-    assert counted.requests("query") == 5 and counted.requests() == 5
-
-
 def test_another_process_writes_while_it_is_mounted(local, account):
     fill(account, "one", "small", 10)
     mount = local("ttl=0.2")

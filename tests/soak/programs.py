@@ -297,9 +297,11 @@ class Contest(Program):
     whole, and the service and both mounts have the same."""
 
     TABLE = "soakshared"
-    # the last: two that create a file share its text, so one may append to a text that the other has not closed
+    # the last two: those that create a file share its text, so one may append to a text that the other has not closed, or `sed
+    # -i` read it before anything is written
     OUTRUN = re.compile(
         "Stale file handle|No such file|File exists|Device or resource busy|cannot overwrite directory|Invalid argument"
+        "|cannot rename .*: Operation not permitted"
     )
 
     def __init__(self, *words):

@@ -6,9 +6,9 @@
 
 #include <stdatomic.h>
 
-#define NAME_PART    8  /* of the cache: the most that one miss by name fetches ahead */
-#define SPARE_PART   16 /* of the cache: what prefetchers may not hold */
-#define APART_PART   8  /* of the cache's size: the most that keys apart from it run ahead */
+/* Of the cache: the most that one miss by name fetches ahead, what prefetchers may not hold, and
+ * the most that keys apart from the cache run ahead. */
+#define CACHE_PART   8
 #define ANSWER_BYTES ((size_t)32 << 20) /* of one request, if rows are as large as before */
 
 struct read_ahead {
@@ -29,7 +29,7 @@ static int create_parts(struct read_ahead *read_ahead)
     struct by_name_source by_name = {.fetcher = source->fetcher,
                                      .overlay = source->overlay,
                                      .clock = source->clock,
-                                     .max_bytes = source->cache_bytes / NAME_PART,
+                                     .max_bytes = source->cache_bytes / CACHE_PART,
                                      .ttl_ms = source->ttl_ms};
     int r = request_window_create(source->parallelism, &read_ahead->window);
     if (r == 0)
@@ -46,7 +46,7 @@ static int create_parts(struct read_ahead *read_ahead)
         .window = read_ahead->window,
         .clock = source->clock,
         .kept_ms = kept_ms,
-        .ahead_bytes = source->cache_bytes - source->cache_bytes / SPARE_PART,
+        .ahead_bytes = source->cache_bytes - source->cache_bytes / CACHE_PART,
         .live = &read_ahead->live,
         .is_closing = &read_ahead->is_closing};
     return traversals_create(&read_ahead->prefetchers, FRESHNESS_KEPT_MS, &read_ahead->traversals);
@@ -343,7 +343,7 @@ int read_ahead_names(struct read_ahead *read_ahead, struct caller *caller,
 int read_ahead_apart(struct read_ahead *read_ahead, struct caller *caller,
                      const struct read_ahead_apart *apart, struct prefetcher **ret)
 {
-    size_t keys_bytes = read_ahead->source.cache_bytes / APART_PART;
+    size_t keys_bytes = read_ahead->source.cache_bytes / CACHE_PART;
     _cleanup_(buffer_finish) struct buffer lo = {.max = 2 * FILTER_MAX_BYTES};
     _cleanup_(buffer_finish) struct buffer hi = {.max = 2 * FILTER_MAX_BYTES};
     struct range bounds = RANGE_ALL;

@@ -7,8 +7,7 @@
 #include <math.h>
 #include <stdatomic.h>
 
-#define AHEAD_FIRST  2   /* pages ahead, beside one for each that was taken */
-#define WANTED_TIMES 1.5 /* what a consumer wants is an estimate */
+#define AHEAD_FIRST 2 /* pages ahead, beside one for each that was taken */
 
 /* Parts of the prefetcher's share of the cache: the most that waits to be taken or is in flight;
  * and the least that may do so, however much is held. A prefetcher apart from the cache uses all of
@@ -184,7 +183,7 @@ static enum scan_state take_locked(struct prefetcher *prefetcher, struct scan_it
  * consumers want only one. */
 static double most_ahead_locked(const struct prefetcher *prefetcher)
 {
-    double wanted = WANTED_TIMES * (prefetcher->wanted - prefetcher->taken);
+    double wanted = prefetcher->wanted - prefetcher->taken;
     return prefetcher->taken > 1 ? MIN(AHEAD_FIRST + prefetcher->taken, wanted) : 0;
 }
 

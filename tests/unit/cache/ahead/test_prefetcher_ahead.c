@@ -86,7 +86,7 @@ static void a_large_partition_is_read_by_all_requests(void **state)
     prefetching_tear_down(&setup);
 }
 
-/* At most one and a half times what is wanted, of which the consumer is not sure. */
+/* No more is ahead than what is wanted. */
 static void what_the_consumer_wants_is_a_limit(void **state)
 {
     (void)state;
@@ -96,23 +96,23 @@ static void what_the_consumer_wants_is_a_limit(void **state)
     take(&setup, prefetcher);
     take(&setup, prefetcher);
     assert_asked(&setup, 2 + 4);
-    prefetcher_want(prefetcher, 4); /* 6 from here */
-    take(&setup, prefetcher);       /* 3 more, so 4.5: sent until 5 are ahead */
-    assert_asked(&setup, 3 + 5);
-    for (int more = 0; more < 5; more++) /* wants fewer than are ahead, then none */
+    prefetcher_want(prefetcher, 5);
+    take(&setup, prefetcher); /* 4 more */
+    assert_asked(&setup, 3 + 4);
+    for (int more = 0; more < 4; more++) /* those that are ahead */
         take(&setup, prefetcher);
-    assert_asked(&setup, 8);
+    assert_asked(&setup, 7);
     take(&setup, prefetcher); /* wants more than it said: only what it waits for is sent */
-    assert_asked(&setup, 9);
+    assert_asked(&setup, 8);
     take(&setup, prefetcher);
-    assert_asked(&setup, 10);
-    prefetcher_want(prefetcher, 5); /* 7.5: sent until 8 are ahead */
+    assert_asked(&setup, 9);
+    prefetcher_want(prefetcher, 5);
     assert_int_equal(prefetcher_next(prefetcher, prefetching_caller(&setup), false, &item),
                      -EAGAIN);
-    assert_asked(&setup, 10 + 8);
-    take(&setup, prefetcher); /* 4 more, so 6; 7 are ahead */
-    take(&setup, prefetcher); /* 3 more, so 4.5; 6 are ahead */
-    assert_asked(&setup, 10 + 8);
+    assert_asked(&setup, 9 + 5);
+    take(&setup, prefetcher); /* 4 more, which are ahead */
+    take(&setup, prefetcher);
+    assert_asked(&setup, 9 + 5);
     prefetcher_leave(prefetcher);
     prefetching_tear_down(&setup);
 }

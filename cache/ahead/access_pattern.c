@@ -8,8 +8,7 @@
 #define DENSE_PART   5   /* of a fetch; random readers use less by chance */
 #define SPARSE_PART  100 /* of a fetch, where misses are in key order */
 #define IN_ORDER     6   /* random misses ascend so often once in 5,000 */
-#define TIMES_USED   8   /* of what all fetches were worth */
-#define TIMES_SPARSE 2   /* of the rows of the largest */
+#define TIMES        8   /* more rows than fetches were worth, or than the largest had */
 
 struct lesson { /* of the last fetches */
     bool is_any_recent;
@@ -75,8 +74,8 @@ static size_t rows_of(const struct lesson *lesson, bool is_in_order)
 {
     bool is_sparse = is_in_order && lesson->sparse - lesson->dense > lesson->dense;
     if (is_sparse)
-        return TIMES_SPARSE * lesson->largest + 1;
-    return lesson->dense > 0 ? TIMES_USED * lesson->worth + 1 : 0;
+        return TIMES * lesson->largest + 1;
+    return lesson->dense > 0 ? TIMES * lesson->worth + 1 : 0;
 }
 
 /* Rows of a probe, or 0 until the next is due. */

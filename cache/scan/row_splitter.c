@@ -5,13 +5,12 @@
 
 /* Each constant names a figure that gets worse without it, or with another value: a shape of
  * tests/scan/figures, requests/round trips; 1,000,000 rows if nothing else is said. */
-#define SAMPLES         32 /* rows learned of a page; 24: "package", 32 slots: 1,252/44, 1,292/54 */
-#define UNKNOWN_PAGES   4.0   /* taken to be left; 2: "small": 7/5, 12/5 */
-#define SIBLING_PAGES   5.5   /* left where others are; 4: "sensors" in a window: 69, 260 trips */
-#define DENSER          4.0   /* times; 1: "ticks", 200,000, in a window: 235/42, 240/71 */
-#define GALLOP_BEGIN    1.5   /* pages ahead; 1: "package", 200,000, 32 slots: 307, 340 requests */
-#define LEAST_WIDTH     1e-12 /* a place of width 0 would divide by 0 */
-#define SMALL_PARTITION 3.0   /* pages; any size: "ten", 200,000, 32 slots: 222/24, 342/26 */
+/* Pages: taken to be left where nothing is known (2: "small": 7/5, 12/5), and the most of a small
+ * partition (any size: "ten", 200,000, 32 slots: 222/24, 342/26). */
+#define FEW_PAGES     4.0
+#define SIBLING_PAGES 5.5   /* left where others are; 4: "sensors" in a window: 69, 260 trips */
+#define DENSER        4.0   /* times; 1: "series", 200,000, 32 slots: 19, 33 trips */
+#define LEAST_WIDTH   1e-12 /* a place of width 0 would divide by 0 */
 
 int row_splitter_init(struct row_splitter *splitter, size_t page_rows)
 {
@@ -88,7 +87,7 @@ int row_splitter_learn(struct row_splitter *splitter, struct bytes previous, con
 {
     bool is_new = is_known && is_sample(splitter, previous, run);
     int r = is_new ? learn_sample(splitter, run) : 0;
-    size_t step = MAX((run->end - run->begin) / SAMPLES, 1);
+    size_t step = MAX((run->end - run->begin) / KEY_SAMPLES, 1);
     for (size_t row = run->begin; row < run->end && r == 0; row += step) {
         struct bytes position = page_position(run->page, row);
         r = learn_position(splitter, previous, position);
@@ -173,7 +172,7 @@ static double pages_of_mean(const struct row_splitter *splitter, double shown)
 static bool is_mean_nearly_reached(const struct row_splitter *splitter, double shown)
 {
     double page = (double)splitter->page_rows;
-    return shown <= SMALL_PARTITION * page && shown + page >= mean_rows(splitter);
+    return shown <= FEW_PAGES * page && shown + page >= mean_rows(splitter);
 }
 
 static void plan_evenly(const struct row_splitter *splitter, const struct axis *axis,
@@ -226,7 +225,7 @@ static bool is_nearly_through(const struct row_splitter *splitter, const struct 
                                 .last = axis.last,
                                 .common = shared_in_range(axis.first, axis.end)};
     plan_evenly(splitter, &axis, &inside);
-    return inside.pages <= 1 && inside.end <= inside.page_width * SMALL_PARTITION;
+    return inside.pages <= 1 && inside.end <= inside.page_width * FEW_PAGES;
 }
 
 /* The chunk reads in one partition of several: cuts at its end, and where others are expected. */
@@ -280,7 +279,7 @@ void row_splitter_plan(const struct row_splitter *splitter, const struct chunk *
     struct axis axis;
     if (!choose_axis(splitter, chunk, &axis, ret))
         return;
-    ret->pages = MAX(UNKNOWN_PAGES, axis.rows / (double)splitter->page_rows);
+    ret->pages = MAX(FEW_PAGES, axis.rows / (double)splitter->page_rows);
     if (!ret->is_inside && is_dense(splitter, chunk)) {
         plan_partition(splitter, chunk, &axis, ret);
     } else if (ladder_is_needed(ret->model, ret->last, ret->common, ret->shared)) {
@@ -315,7 +314,7 @@ static int append_key(const struct split_plan *plan, int index, int pieces, doub
         return append_rung(plan, index, pieces, ret);
     if (plan->kind == SPLIT_GALLOP) {
         double all = (plan->end - begin) / width;
-        double pages = (GALLOP_BEGIN + 1) * pow(pow(all, 1.0 / pieces), index - 1);
+        double pages = 2 * pow(pow(all, 1.0 / pieces), index - 1);
         step = distance = pages <= all ? width * pages : 0;
     } else {
         double span = plan->end - begin;

@@ -13,7 +13,6 @@
 #include "cache/scan/scan.h"
 #include "cache/scan/speculation.h"
 
-#define REACH_MAX 2000.0 /* pages; unlimited: "package", 32 slots: 1,252/44, 1,287/51 */
 /* Pages. A series has a short page at the end of many partitions. That is waste, but must not make
  * the scan serial. Unlimited: "serieslong", in a window, 8 slots: 1,203/161, 1,284/319. */
 #define SERIES_PIECE       3.6
@@ -123,7 +122,7 @@ static void find_candidates(const struct row_scan *self, struct candidates *ret)
     if (window < SPLIT_WINDOW)
         return;
     for (struct chunk *chunk = first_chunk(self); chunk; chunk = next_chunk(chunk)) {
-        double reach = MIN(MIN(chunk->pages_left - 1, window - ahead), REACH_MAX);
+        double reach = MIN(chunk->pages_left - 1, window - ahead);
         bool is_reading = chunk->state == CHUNK_REQUESTED && chunk_is_begun(chunk);
         ahead += (double)chunk->waiting_rows / self->limits.page_rows;
         ahead += chunk->state == CHUNK_DONE ? 0 : MAX(chunk->pages_left, 1);

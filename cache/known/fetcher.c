@@ -32,6 +32,7 @@ struct flight {
     struct fetcher *fetcher;
     struct fetch fetch;    /* the leader's: while FLYING */
     struct stamp stamp;    /* from before anything was sent */
+    uint64_t token_order;  /* of a page that follows a token: continuation_order; else 0 */
     struct caller *leader; /* its thread's alone, as has_arrived and requested_ms are */
     bool is_passing;       /* its page is handed out, and not put into the cache */
     bool has_arrived;      /* an answer, of whatever kind */
@@ -285,7 +286,11 @@ static void note_table(struct flight *flight, bool is_there, struct stamp stamp)
         report_listed(flight, page);
 }
 
-/* The table is noted first: the page that is put last is not evicted by that put. */
+/* The table is noted first: the page that is put last is not evicted by that put.
+ *
+ * A token names the next row as it was for the request that gave the token. So the page that begins
+ * there does not show whether a row was stored before that row since, and is older than a change by
+ * this mount in between. */
 static int keep(struct flight *flight, struct page *page)
 {
     struct stamp stamp = arrived_stamp(flight);
@@ -293,6 +298,8 @@ static int keep(struct flight *flight, struct page *page)
         note_table(flight, true, stamp);
     else
         report_listed(flight, page);
+    if (flight->token_order > 0)
+        stamp.order = flight->token_order;
     int r = flight->is_passing
                 ? 0
                 : range_cache_put(flight->fetcher->source.cache, flight->fetch.table, page, stamp);
@@ -492,6 +499,7 @@ int fetcher_query(struct fetcher *fetcher, struct caller *caller, const struct q
         .fetch = {.table = query->table, .range = query->range},
         .leader = caller,
         .is_passing = !is_kept,
+        .token_order = continuation_order(query->after),
         .stamp = stamp_take(fetcher->source.orders, clock_now_ms(fetcher->source.clock))};
     (void)pthread_mutex_lock(&fetcher->lock);
     fetcher->stats.flights++;
@@ -499,6 +507,10 @@ int fetcher_query(struct fetcher *fetcher, struct caller *caller, const struct q
     observe(&flight);
     int r = ask_page(&flight, &own, ret);
     stop_observing(&flight);
+    if (r == 0 && ret->next)
+        continuation_set_order(ret->next, page_rows(ret->page) > 0 || !query->after
+                                              ? flight.stamp.order
+                                              : flight.token_order);
     if (r == 0)
         r = keep(&flight, ret->page);
     else if (r == -ENOENT)

@@ -11,6 +11,7 @@ struct continuation {
     struct buffer token, position, milestone;
     size_t steps, limit;
     struct empty_run empty_run;
+    uint64_t order;
     bool is_progress;
 };
 
@@ -63,6 +64,16 @@ struct empty_run continuation_empty_run(const struct continuation *continuation)
 void continuation_set_empty_run(struct continuation *continuation, struct empty_run run)
 {
     continuation->empty_run = run;
+}
+
+uint64_t continuation_order(const struct continuation *continuation)
+{
+    return continuation ? continuation->order : 0;
+}
+
+void continuation_set_order(struct continuation *continuation, uint64_t order)
+{
+    continuation->order = order;
 }
 
 void continuation_destroy(struct continuation *continuation)

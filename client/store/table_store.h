@@ -32,6 +32,10 @@ struct empty_run {
 };
 struct empty_run continuation_empty_run(const struct continuation *continuation); /* NULL: none */
 void continuation_set_empty_run(struct continuation *continuation, struct empty_run run);
+/* For the fetcher: the order (cache/known/stamp.h) of the request that gave the token, or that gave
+ * the last row before it. NULL, or not set: 0. */
+uint64_t continuation_order(const struct continuation *continuation);
+void continuation_set_order(struct continuation *continuation, uint64_t order);
 void continuation_destroy(struct continuation *continuation); /* takes NULL */
 
 struct query {

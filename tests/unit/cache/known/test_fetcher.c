@@ -239,6 +239,61 @@ static void a_page_that_is_not_kept_is_handed_out(void **state)
     fetching_tear_down(&fetching);
 }
 
+/* Goes on to the next page with rows, or to the end. */
+static void query_rows(struct fetching *fetching, struct query *query, struct answer *answer)
+{
+    do {
+        struct answer before = *answer;
+        query->after = before.next;
+        *answer = (struct answer){0};
+        assert_int_equal(query_page(fetching, query, answer), 0);
+        answer_finish(&before);
+    } while (page_rows(answer->page) == 0 && answer->next);
+}
+
+/* As a write that the service acknowledges now. */
+static void store_row(struct fetching *fetching, struct bytes position)
+{
+    struct page *page;
+    memory_store_write(
+        fetching->memory,
+        &(struct write){.kind = WRITE_INSERT, .position = position, .text = BYTES_LITERAL("{}")});
+    assert_int_equal(page_create_row(position, BYTES_LITERAL("{}"), BYTES_LITERAL("W/1"), 0, &page),
+                     0);
+    assert_int_equal(range_cache_put_change(fetching->cache, "t", page, &fetching->orders,
+                                            atomic_load(&fetching->now_ms)),
+                     0);
+    page_unref(page);
+}
+
+/* The token names the next row as of the first page: the second page begins there. So it does not
+ * show that no row was stored before it since. */
+static void a_row_that_was_stored_between_two_pages_stays_known(void **state)
+{
+    (void)state;
+    const char *faults[] = {"", "empty=1"};
+    for (size_t i = 0; i < ARRAY_SIZE(faults); i++) {
+        struct fetching fetching;
+        struct answer answer = {0};
+        fetching_set_up(&fetching, (struct fetching_options){.faults = faults[i]});
+        fetching_add_rows(&fetching, "p", 5);
+        struct query query = {.table = "t", .range = PARTITION, .top = 2};
+        query_rows(&fetching, &query, &answer);
+        store_row(&fetching, ROW("00001a").lo);
+        query_rows(&fetching, &query, &answer);
+        assert_bytes(page_position(answer.page, 0), ROW("00002").lo);
+        assert_known(&fetching, "t", ROW("00001a"), false, KNOWN_ROWS);
+        assert_known(&fetching, "t", ROW("00002"), false, KNOWN_ROWS);
+        store_row(&fetching, ROW("00003a").lo);
+        query_rows(&fetching, &query, &answer);
+        assert_bytes(page_position(answer.page, 0), ROW("00004").lo);
+        assert_known(&fetching, "t", ROW("00003a"), false, KNOWN_ROWS);
+        assert_known(&fetching, "t", ROW("00004"), false, KNOWN_ROWS);
+        answer_finish(&answer);
+        fetching_tear_down(&fetching);
+    }
+}
+
 static void a_scans_pages_are_kept_and_counted(void **state)
 {
     (void)state;
@@ -341,6 +396,7 @@ int main(void)
         cmocka_unit_test(empty_pages_are_no_progress),
         cmocka_unit_test(tokens_that_never_end_are_an_error),
         cmocka_unit_test(tokens_in_a_circle_are_an_error),
+        cmocka_unit_test(a_row_that_was_stored_between_two_pages_stays_known),
         cmocka_unit_test(a_scans_pages_are_kept_and_counted),
         cmocka_unit_test(a_page_that_is_not_kept_is_handed_out),
         cmocka_unit_test(pages_that_are_too_large_are_asked_for_in_pieces),

@@ -13,8 +13,6 @@
 
 struct key_model;
 
-#define KEY_SAMPLES 24 /* keys of a page that are learned */
-
 int key_model_create(struct key_model **ret);
 void key_model_destroy(struct key_model *model); /* takes NULL */
 

@@ -4,9 +4,10 @@
 
 /* Each constant names a figure that gets worse without it, or with another value: a scan of keys of
  * a shape of tests/scan, requests/round trips. */
-#define GUESSES_PER_ANSWER 8      /* unlimited: "single", 32 slots: 9/2, 16/2 */
-#define FREE_EMPTIES       8      /* 4: "ten", 32 slots: 16/3, 16/4 */
-#define GOOD_TO_EMPTY      4      /* unlimited: "package", 40,000, 32 slots: 192/15, 272/11 */
+#define GUESSES_PER_ANSWER 8 /* unlimited: "single", 32 slots: 9/2, 16/2 */
+#define FREE_EMPTIES       8 /* 4: "ten", 32 slots: 16/3, 16/4 */
+#define GOOD_TO_EMPTY      4 /* unlimited: "package", 40,000, 32 slots: 192/15, 272/11 */
+#define SAMPLES            24 /* keys learned of a page; 32: "package", 40,000, 32 slots: 57/7, 80/7 */
 #define PAGES_MAX          2000.0 /* no estimate reaches further; only a finite weight matters */
 #define PAGES_MIN          2.0    /* pages of a piece; 1.25: "sensors", 32 slots: 37/7, 45/6 */
 
@@ -39,7 +40,7 @@ int key_splitter_learn(struct key_splitter *splitter, const struct known *item,
         splitter->good++;
     else if (item->gap->is_guess)
         splitter->empties++;
-    for (size_t row = first; row < end && r == 0; row += MAX((end - first) / KEY_SAMPLES, 1)) {
+    for (size_t row = first; row < end && r == 0; row += MAX((end - first) / SAMPLES, 1)) {
         struct bytes key = position_partition_key(page_position(page, row));
         r = key_model_learn(splitter->model, previous, key);
         previous = key;

@@ -50,19 +50,19 @@ static void every_shape_costs_little(void **state)
     } list[] = {
         {"guid", {212, 31}, {220, 17}, {240, 45}},
         {"customer", {220, 33}, {222, 18}, {240, 45}},
-        {"package", {255, 37}, {320, 21}, {284, 72}},
+        {"package", {255, 37}, {320, 21}, {280, 72}},
         {"single", {220, 33}, {228, 19}, {240, 45}},
         {"ten", {220, 33}, {228, 26}, {240, 48}},
         {"ticks", {230, 33}, {258, 17}, {250, 58}},
         {"sensors", {266, 46}, {276, 33}, {260, 72}},
         {"dates", {230, 33}, {258, 17}, {250, 50}},
-        {"skew", {224, 33}, {254, 16}, {262, 62}},
+        {"skew", {236, 34}, {254, 16}, {262, 62}},
         {"cjk", {215, 33}, {245, 17}, {240, 45}},
         {"long", {222, 33}, {230, 18}, {240, 45}},
         {"small", {8, 5}, {8, 5}, {9, 6}},
         {"series", {230, 35}, {240, 21}, {225, 60}},
         {"seriesshort", {240, 35}, {270, 21}, {262, 52}},
-        {"serieslong", {248, 38}, {250, 21}, {270, 48}},
+        {"serieslong", {248, 38}, {250, 21}, {272, 48}},
         {"seriesgaps", {234, 36}, {240, 21}, {225, 60}},
         {"seriesticks", {230, 35}, {240, 21}, {225, 60}},
     };
@@ -90,7 +90,7 @@ static void what_came_too_early_is_dropped(void **state)
     scan_shape_fill("skew", ROWS, &rows);
     struct network_figures figures = scan_pages(&rows, 200, 8, 0);
     figures = scan_pages(&rows, 200, 8, 20 * figures.page_bytes);
-    assert_marks("skew", &figures, &(struct marks){1220, 330}); /* 506 if it never is */
+    assert_marks("skew", &figures, &(struct marks){1220, 306}); /* 506 if it never is */
     rows_finish(&rows);
 }
 

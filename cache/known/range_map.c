@@ -439,37 +439,31 @@ static int put_run(struct range_map *map, const struct gone_run *run, uint64_t o
     return r == 0 ? range_map_put(map, cached, queue) : r;
 }
 
-/* Makes a run that begins at the first row and takes as many of the rows as possible. *ret_taken:
- * their number. `behind` holds the run's end. 0 or -ENOMEM. */
-static int make_run(struct range_map *map, const struct bytes *positions, size_t count,
-                    struct gone_run *run, struct buffer *behind, size_t *ret_taken)
+/* Makes a run that begins at the first row and takes as many of the rows as possible. Returns their
+ * number. `end` holds the run's end. */
+static size_t make_run(struct range_map *map, const struct bytes *positions, size_t count,
+                       struct gone_run *run, struct range_end *end)
 {
     size_t taken = 0;
     run->lo = positions[0];
     do {
         assert(taken == 0 || bytes_compare(positions[taken - 1], positions[taken]) < 0);
-        buffer_clear(behind);
-        int r = position_append_behind(behind, positions[taken++]);
-        if (r < 0)
-            return r;
-        run->hi = buffer_bytes(behind);
+        run->hi = range_of_one(positions[taken++], end).hi;
     } while (taken < count && add_gap(map, run, positions[taken]));
     join(map, run, false);
     join(map, run, true);
-    *ret_taken = taken;
-    return 0;
+    return taken;
 }
 
 int range_map_put_gone(struct range_map *map, const struct bytes *positions, size_t count,
                        struct stamp stamp, struct page_queue *queue)
 {
-    _cleanup_(buffer_finish) struct buffer behind = {.max = POSITION_MAX_BYTES};
+    struct range_end end;
     int r = 0;
-    for (size_t taken = 0; r == 0 && count > 0; positions += taken, count -= taken) {
+    for (size_t taken; r == 0 && count > 0; positions += taken, count -= taken) {
         struct gone_run run = {.requested_ms = stamp.requested_ms};
-        r = make_run(map, positions, count, &run, &behind, &taken);
-        if (r == 0)
-            r = put_run(map, &run, stamp.order, queue);
+        taken = make_run(map, positions, count, &run, &end);
+        r = put_run(map, &run, stamp.order, queue);
     }
     if (r < 0)
         range_map_drop(map, stamp);

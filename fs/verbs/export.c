@@ -193,10 +193,9 @@ static int read_last(const struct export *export, struct range range, struct buf
     return has_form(export, last) && range_holds(range, buffer_bytes(ret));
 }
 
-/* Sets the start of the range after the last line of the earlier export, whose entity must be in
- * the table: it may be another table's. 0 or an exit code. */
-static int skip_written(struct export *export, struct directory *directory,
-                        struct buffer *ret_behind)
+/* Sets the start of the range, in *lo, after the last line of the earlier export, whose entity must
+ * be in the table: it may be another table's. 0 or an exit code. */
+static int skip_written(struct export *export, struct directory *directory, struct range_end *lo)
 {
     _cleanup_(buffer_finish) struct buffer position;
     _cleanup_(entity_finish) struct entity there = {0};
@@ -213,10 +212,7 @@ static int skip_written(struct export *export, struct directory *directory,
         return refuse_partial(export);
     if (r < 0)
         return opened_account_complain(&export->opened, &caller.call.failure);
-    r = position_append_behind(ret_behind, buffer_bytes(&position));
-    if (r < 0)
-        return complain_output(export, r);
-    directory->range.lo = buffer_bytes(ret_behind);
+    directory->range.lo = position_behind(buffer_bytes(&position), lo);
     return 0;
 }
 
@@ -272,8 +268,7 @@ static int open_csv(struct export *export)
 static int write_table(struct export *export)
 {
     _cleanup_(place_finish) struct place place = {0};
-    _cleanup_(buffer_finish) struct buffer behind;
-    buffer_init(&behind, POSITION_MAX_BYTES);
+    struct range_end lo;
     int code = opened_account_find(&export->opened, export->path, &place);
     if (code != 0)
         return code;
@@ -289,7 +284,7 @@ static int write_table(struct export *export)
     if (export->writer)
         code = open_csv(export);
     else if (line_output_last(export->output).size > 0)
-        code = skip_written(export, &directory, &behind);
+        code = skip_written(export, &directory, &lo);
     if (code != 0)
         return code;
     progress_init(&export->progress, &clock_system, export->is_quiet);

@@ -416,6 +416,32 @@ static void assert_reason(struct bytes json, int error, const char *expected)
     buffer_finish(&reason);
 }
 
+/* The rows of a page are read with one object. */
+static void a_row_has_nothing_of_the_one_before(void **state)
+{
+    (void)state;
+    struct made made;
+    struct json_reader reader;
+    struct json_token token;
+    struct entity_facts facts;
+    struct buffer text = {.max = 1000};
+    make(&made, B("{\"odata.etag\":\"e\",\"PartitionKey\":\"p\",\"RowKey\":\"r\","
+                  "\"Timestamp\":\"2017-01-05T03:25:25Z\",\"A\":[1]}"));
+    assert_non_null(made.facts.problem);
+    json_reader_init(&reader);
+    json_reader_feed(&reader, B("{\"B\":1}"), true);
+    assert_int_equal(json_reader_next(&reader, &token), JSON_OBJECT_BEGIN);
+    assert_int_equal(entity_text_from_service(made.scratch, &reader, &text, &facts), 0);
+    assert_bytes(buffer_bytes(&text), B("{\n  \"B\": 1\n}\n"));
+    assert_null(facts.problem);
+    assert_int_equal(facts.property.size, 0);
+    assert_false(facts.has_partition_key || facts.has_row_key);
+    assert_int_equal(facts.partition_key.size + facts.row_key.size + facts.etag.size, 0);
+    assert_int_equal(facts.timestamp, 0);
+    buffer_finish(&text);
+    made_finish(&made);
+}
+
 static void the_reason_has_a_short_name(void **state)
 {
     (void)state;
@@ -589,6 +615,7 @@ int main(void)
         cmocka_unit_test(what_is_no_entity_is_refused),
         cmocka_unit_test(what_cannot_be_understood_still_has_its_keys),
         cmocka_unit_test(its_facts_stay),
+        cmocka_unit_test(a_row_has_nothing_of_the_one_before),
         cmocka_unit_test(the_reason_has_a_short_name),
         cmocka_unit_test(many_properties_are_sorted),
         cmocka_unit_test(a_full_buffer_is_an_error),

@@ -69,6 +69,26 @@ static void a_list_of_tables_that_fails_half_way_is_none(void **state)
     fetching_tear_down(&fetching);
 }
 
+/* A name takes the place of a quarter of a million. */
+static void a_list_of_tables_that_is_too_long_is_none(void **state)
+{
+    (void)state;
+    struct fetching fetching;
+    size_t size = (size_t)16 << 20;
+    char *name = calloc(1, size + 1);
+    assert_non_null(name);
+    memset(name, 'a', size);
+    fetching_set_up(&fetching, (struct fetching_options){0});
+    add_tables(&fetching);
+    memory_store_add_table(fetching.memory, name);
+    struct fetch fetch = {.range = RANGE_ALL, .top = 1000};
+    struct page *page;
+    assert_int_equal(fetch_page(&fetching, &fetch, &page), -EFBIG);
+    assert_known(&fetching, NULL, RANGE_ALL, false, KNOWN_NOT);
+    fetching_tear_down(&fetching);
+    free(name);
+}
+
 static void all_tables_are_one_flight_wherever_they_begin(void **state)
 {
     (void)state;
@@ -96,6 +116,7 @@ int main(void)
         cmocka_unit_test(tables_are_listed_to_the_end_in_order),
         cmocka_unit_test(one_table_is_asked_for_by_its_name),
         cmocka_unit_test(a_list_of_tables_that_fails_half_way_is_none),
+        cmocka_unit_test(a_list_of_tables_that_is_too_long_is_none),
         cmocka_unit_test(all_tables_are_one_flight_wherever_they_begin),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

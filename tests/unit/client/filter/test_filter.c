@@ -242,12 +242,14 @@ static void values_that_are_none_of_their_type_have_no_order(void **state)
 static void names_may_go_beyond_ascii(void **state)
 {
     (void)state;
-    static const struct bytes wide = B("{\n  \"z\": 1,\n  \"\xC3\xA9\": 2,\n"
+    static const struct bytes wide = B("{\n  \"a\\\"\": 0,\n  \"aB\": 5,\n"
+                                       "  \"z\": 1,\n  \"\xC3\xA9\": 2,\n"
                                        "  \"\xEF\xBF\xBD\": 3,\n  \"\xF0\x9F\x98\x80\": true\n}\n");
     static const struct {
         struct bytes filter;
         int matches;
     } cases[] = {
+        {B("aB eq 5"), 1}, /* behind a name with an escape, which is greater as it is written */
         {B("\xC3\xA9 eq 2"), 1},
         {B("2 eq \xC3\xA9"), 1},
         {B("\xC3\xA9 eq 3"), 0},

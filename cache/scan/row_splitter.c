@@ -11,6 +11,7 @@
 #define FEW_PAGES     4.0
 #define SIBLING_PAGES 5.5   /* left where others are; 4: "sensors" in a window: 69, 260 trips */
 #define DENSER        4.0   /* times; 1: "series", 200,000, 32 slots: 19, 33 trips */
+#define GALLOP_BEGIN  2.5   /* pages ahead; 2: "skew" in a window: 1,247/94, 1,255/103 */
 #define LEAST_WIDTH   1e-12 /* a place of width 0 would divide by 0 */
 
 int row_splitter_init(struct row_splitter *splitter, size_t page_rows)
@@ -315,7 +316,7 @@ static int append_key(const struct split_plan *plan, int index, int pieces, doub
         return append_rung(plan, index, pieces, ret);
     if (plan->kind == SPLIT_GALLOP) {
         double all = (plan->end - begin) / width;
-        double pages = 2 * pow(pow(all, 1.0 / pieces), index - 1);
+        double pages = GALLOP_BEGIN * pow(pow(all, 1.0 / pieces), index - 1);
         step = distance = pages <= all ? width * pages : 0;
     } else {
         double span = plan->end - begin;

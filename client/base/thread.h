@@ -6,7 +6,8 @@
 #include <pthread.h>
 
 /* Measured: a request to an account in a file uses 32 KiB of stack, a request over TLS 14 KiB, and
- * a batch 60 KiB more. */
+ * a batch 60 KiB more. Each struct range_end (client/base/position.h) takes 8 KiB: a request has up
+ * to four of them at a time. */
 #define THREAD_STACK_BYTES ((size_t)256 << 10)
 
 /* 0 or an errno of pthread_create. */

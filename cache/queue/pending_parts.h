@@ -121,6 +121,7 @@ struct queue {
     size_t failure_count;
     LIST_HEAD(drain_list, drain) drains; /* that wait */
     struct failure again; /* why the last batch must be sent again; error 0: it need not */
+    uint64_t answered;    /* batches that the service has answered */
     int64_t tried_ms;     /* when a caller last made batches due because of `again` */
     int out;              /* batches that are being sent */
     bool took_held;       /* the last batch was of a partition with was_held */

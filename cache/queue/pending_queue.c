@@ -167,6 +167,7 @@ static void take_locked(struct pending *pending, struct partition *partition,
     ret->n = 0;
     ret->again = (struct failure){0};
     ret->failed_before = partition->failed_in_a_row;
+    ret->answered_before = pending->queue.answered;
     ret->table = taken[0]->record->address.table;
     for (size_t i = 0; i < n; i++)
         put_into_batch(ret, taken[i]);
@@ -243,14 +244,25 @@ static void put_off_locked(struct pending *pending, struct partition *partition,
     partition->not_before_ms = clock_now_ms(pending->clock) + MIN(wait_ms, PENDING_AGAIN_MAX_MS);
 }
 
+/* A batch without an answer shows that the service is down, unless another batch was answered while
+ * it was out: service_health judges likewise. Else a batch that gives up just after an outage would
+ * fail an fsync of another table. */
+static void note_answer_locked(struct queue *queue, const struct write_batch *batch)
+{
+    if (batch->again.error == -EINTR) /* given up: shows nothing about the service */
+        return;
+    queue->answered += !batch->again.is_unanswered;
+    queue->again = batch->again;
+    queue->again.is_unanswered &= queue->answered == batch->answered_before;
+}
+
 void pending_end(struct pending *pending, struct write_batch *batch)
 {
     struct queue *queue = &pending->queue;
     INSIDE(&pending->monitor);
     struct partition *partition = batch->changes[0].record->queued->partition;
     put_off_locked(pending, partition, batch);
-    if (batch->again.error != -EINTR) /* given up: shows nothing about the service */
-        queue->again = batch->again;
+    note_answer_locked(queue, batch);
     for (size_t i = 0; i < batch->n; i++)
         end_one_locked(pending, &batch->changes[i], batch->again.is_ambiguous);
     partition->out--;

@@ -107,9 +107,12 @@ struct write_batch { /* large: on the heap */
     size_t n;
     struct write writes[PENDING_BATCH_MAX]; /* borrowed from pending until pending_end */
     struct batched changes[PENDING_BATCH_MAX];
-    int failed_before; /* private to pending: failed attempts in a row, when it was taken */
+    /* private to pending: failed attempts in a row, and answered batches, when it was taken */
+    int failed_before;
+    uint64_t answered_before;
     /* Out: if changes must be sent again because of the service: why; else error 0. If the service
-     * did not answer, nothing new is queued until it answers a batch. */
+     * did not answer, nor answered another batch meanwhile, nothing new is queued until it answers
+     * a batch. */
     struct failure again;
 };
 /* Waits until a batch is due, and takes it. Its writes are in ascending order. False: pending is

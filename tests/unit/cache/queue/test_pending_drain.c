@@ -379,6 +379,32 @@ static void visit(void *context, struct address address, const struct batched *c
                                change->text.page ? "text" : "delete", change->failure.message);
 }
 
+/* As when a batch gives up just after the end of an outage. */
+static void a_batch_without_an_answer_is_no_stall_if_another_one_had_one(void **state)
+{
+    (void)state;
+    struct queueing queueing;
+    struct failure stall = failure_of(-EIO, "connection refused");
+    stall.is_unanswered = true;
+    queueing_set_up(&queueing, no_limits);
+    queue_deletes(&queueing, "p", 0, 1);
+    queue_deletes(&queueing, "q", 0, 1);
+    queueing.now_ms = PENDING_REST_MS;
+    take(&queueing, &batches[0]);
+    take(&queueing, &batches[1]);
+    end_made(&queueing, &batches[1]);
+    end_with(&queueing, &batches[0], BATCH_AGAIN, stall);
+    assert_false(pending_is_stalled(queueing.pending));
+    queueing.now_ms += PENDING_AGAIN_MIN_MS;
+    take(&queueing, &batches[0]);
+    end_with(&queueing, &batches[0], BATCH_AGAIN, stall);
+    assert_true(pending_is_stalled(queueing.pending));
+    take(&queueing, &batches[0]); /* due at once, because a caller has asked */
+    end_made(&queueing, &batches[0]);
+    assert_false(pending_is_stalled(queueing.pending));
+    queueing_tear_down(&queueing);
+}
+
 static void what_is_left_at_the_end_is_abandoned(void **state)
 {
     (void)state;
@@ -453,6 +479,7 @@ int main(void)
         cmocka_unit_test(a_failure_is_told_by_the_drain_that_waits_for_it),
         cmocka_unit_test(of_many_failures_the_last_are_kept),
         cmocka_unit_test(after_the_close_all_is_sent),
+        cmocka_unit_test(a_batch_without_an_answer_is_no_stall_if_another_one_had_one),
         cmocka_unit_test(what_is_left_at_the_end_is_abandoned),
         cmocka_unit_test(what_was_on_its_way_is_abandoned_with_a_reason),
     };

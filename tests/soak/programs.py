@@ -118,9 +118,14 @@ class Program(threading.Thread):
         if self.soak.is_over() or has_died or AWAY.search(printed) or (also and also.search(printed)):
             return
         errors = self.mount.errors(self.table)
-        # 503 until the operation's time was over; a line begins with its time
-        throttled = [line for line in errors if "EBUSY, HTTP 503" in line and line.strip() >= utc(self.began)]
-        if ("Device or resource busy" in printed and throttled) or self.is_overtaken(keys, printed):
+        recent = [line for line in errors if line.strip() >= utc(self.began)]  # a line begins with its time
+        # 503 until the operation's time was over
+        if "Device or resource busy" in printed and any("EBUSY, HTTP 503" in line for line in recent):
+            return
+        # tar reports that it cannot create the file, and not why it could not unlink the old one
+        if "Cannot open: File exists" in printed and any(" unlink /" in line and ": ETIMEDOUT" in line for line in recent):
+            return
+        if self.is_overtaken(keys, printed):
             return
         seen = self.soak.journal_lines(self.table)
         self.soak.wrong("\n  ".join([f"{self.name}: {what} ended with {code}: {printed[-400:]}", *errors[-8:]]) + seen)

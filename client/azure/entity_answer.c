@@ -76,6 +76,8 @@ static int read_row(struct answer_reader *reader)
     r = position_append(&reader->position, facts.partition_key, facts.row_key);
     if (r < 0)
         return r == -EPROTO ? reject(reader, "an entity with U+0000 in a key ends here") : r;
+    if (reader->position.size > POSITION_ROW_MAX_BYTES)
+        return reject(reader, "an entity with keys that are too long ends here");
     if (!range_holds(reader->range, buffer_bytes(&reader->position))) {
         page_builder_drop_row(reader->builder);
         reader->dropped++;

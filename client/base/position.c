@@ -162,13 +162,13 @@ int prefix_append_end(struct buffer *ret, struct bytes prefix, struct bytes fall
 
 struct range range_of_one(struct bytes position, struct range_end *end)
 {
-    bool fits = position.size < sizeof(end->data);
+    bool fits = position.size <= POSITION_ROW_MAX_BYTES;
     return (struct range){position, fits ? position_behind(position, end) : position};
 }
 
 struct bytes position_behind(struct bytes position, struct range_end *end)
 {
-    if (position.size >= sizeof(end->data))
+    if (position.size > POSITION_ROW_MAX_BYTES)
         return BYTES_LITERAL(POSITION_END);
     if (position.size > 0)
         memcpy(end->data, position.data, position.size);

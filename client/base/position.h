@@ -57,15 +57,18 @@ int prefix_append_successor(struct buffer *ret, struct bytes prefix, struct byte
  * nevertheless does not lie between `prefix` and the result: after "." it is "/", not "0". */
 int prefix_append_end(struct buffer *ret, struct bytes prefix, struct bytes fallback);
 
-/* Memory for the end of a range, for the stack: two keys have less than 6,200 bytes. */
-struct range_end {
-    char data[8192];
+/* The longest position of a row. Two keys of the service have less than 6,200 bytes; the stores
+ * refuse a row whose keys are longer than this. */
+#define POSITION_ROW_MAX_BYTES ((size_t)8191)
+struct range_end { /* memory for the end of a range, for the stack */
+    char data[POSITION_ROW_MAX_BYTES + 1];
 };
 /* The range of one row, or of one partition (`position`: a PartitionKey without NUL): from its
  * position to the least one after it, which is in *end. Empty if the position is longer than that
- * of any entity and does not fit. */
+ * of a row. */
 struct range range_of_one(struct bytes position, struct range_end *end);
-/* The end of that range, from where a search goes on; POSITION_END if the position does not fit. */
+/* The end of that range, from where a search goes on; POSITION_END if the position is longer than
+ * that of a row. */
 struct bytes position_behind(struct bytes position, struct range_end *end);
 bool range_is_empty(struct range range);
 bool range_holds(struct range range, struct bytes position);

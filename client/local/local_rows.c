@@ -166,7 +166,8 @@ int local_rows_next(struct local_rows *rows, struct local_row *ret)
     r = rows->versions ? compare_version(rows, has_row, &row) : 0;
     if (r < 0 || !has_row)
         return r;
-    if (!position_has_row(row.position) || !timestamp_is_valid(row.timestamp))
+    if (!position_has_row(row.position) || row.position.size > POSITION_ROW_MAX_BYTES ||
+        !timestamp_is_valid(row.timestamp))
         return fail(rows, row.position, "not an entity");
     *ret = row;
     return 1;

@@ -203,6 +203,26 @@ static void what_the_service_does_not_send_is_refused(void **state)
     }
 }
 
+static void keys_that_are_longer_than_any_are_refused(void **state)
+{
+    (void)state;
+    for (int longer = 0; longer < 2; longer++) {
+        struct made made;
+        char body[POSITION_ROW_MAX_BYTES + 100];
+        int size = (int)POSITION_ROW_MAX_BYTES - 2 + longer; /* with "p", a NUL */
+        int n = snprintf(body, sizeof(body),
+                         "{\"value\":[{\"PartitionKey\":\"p\",\"RowKey\":\"%0*d\"}]}", size, 0);
+        make_page(&made, (struct bytes){body, (size_t)n}, RANGE_ALL, false);
+        if (longer) {
+            assert_refused(&made, "an entity with keys that are too long ends here",
+                           (size_t)n - sizeof("]}"));
+            continue;
+        }
+        assert_int_equal(page_position(made.page, 0).size, POSITION_ROW_MAX_BYTES);
+        page_unref(made.page);
+    }
+}
+
 static void a_body_cut_anywhere_is_refused(void **state)
 {
     (void)state;
@@ -378,6 +398,7 @@ int main(void)
         cmocka_unit_test(rows_outside_the_range_are_left_out),
         cmocka_unit_test(empty_answers_are_pages),
         cmocka_unit_test(what_the_service_does_not_send_is_refused),
+        cmocka_unit_test(keys_that_are_longer_than_any_are_refused),
         cmocka_unit_test(a_body_cut_anywhere_is_refused),
         cmocka_unit_test(a_failure_leaves_whole_rows),
         cmocka_unit_test(a_single_entity_is_one_row),

@@ -384,6 +384,21 @@ static void a_key_that_is_far_too_long_is_a_fault(void **state)
     assert_int_equal(told.ended, 2);
 }
 
+static void a_row_with_a_key_that_is_too_long_is_not_read(void **state)
+{
+    struct call call = some_call();
+    table_store_destroy(open_with_rows(*state));
+    (void)run_sql(*state, "INSERT INTO entities SELECT table_id, CAST('q' || char(0) ||"
+                          " printf('%08190d', 0) AS BLOB), timestamp, checksum, text"
+                          " FROM entities LIMIT 1");
+    struct table_store *store = open_account(*state);
+    assert_int_equal(count_rows(store, whole_table(), NULL, &call), -EIO);
+    assert_string_equal(call.failure.message,
+                        "table items, PartitionKey \"q\", RowKey "
+                        "\"000000000000000000000000000000000000000000000...\": not an entity");
+    table_store_destroy(store);
+}
+
 static void rows_of_a_table_that_only_the_index_calls_dropped_stay(void **state)
 {
     make_two_tables(*state);
@@ -504,6 +519,7 @@ int main(void)
         WITH_FOLDER(a_table_with_a_damaged_name_is_checked),
         WITH_FOLDER(a_check_tells_wrong_entries_of_the_index_of_names),
         WITH_FOLDER(a_key_that_is_far_too_long_is_a_fault),
+        WITH_FOLDER(a_row_with_a_key_that_is_too_long_is_not_read),
         WITH_FOLDER(rows_of_a_table_that_only_the_index_calls_dropped_stay),
         WITH_FOLDER(a_wrong_entry_of_the_index_drops_no_table),
         WITH_FOLDER(a_dropped_table_with_rows_that_the_index_lacks_is_kept),

@@ -244,16 +244,23 @@ static void put_off_locked(struct pending *pending, struct partition *partition,
     partition->not_before_ms = clock_now_ms(pending->clock) + MIN(wait_ms, PENDING_AGAIN_MAX_MS);
 }
 
+/* -ENOMEM, or a token that is missing, may end a batch before anything is sent. */
+static bool is_answered(const struct failure *again)
+{
+    return again->error == 0 || again->http_status > 0 || again->has_begun_answer;
+}
+
 /* A batch without an answer shows that the service is down, unless another batch was answered while
- * it was out: service_health judges likewise. Else a batch that gives up just after an outage would
- * fail an fsync of another table. */
+ * it was out. Else a batch that gives up just after an outage would fail an fsync of another table.
+ * It never shows that the service is back. */
 static void note_answer_locked(struct queue *queue, const struct write_batch *batch)
 {
+    bool was_unanswered = queue->again.is_unanswered;
     if (batch->again.error == -EINTR) /* given up: shows nothing about the service */
         return;
-    queue->answered += !batch->again.is_unanswered;
+    queue->answered += is_answered(&batch->again);
     queue->again = batch->again;
-    queue->again.is_unanswered &= queue->answered == batch->answered_before;
+    queue->again.is_unanswered &= was_unanswered || queue->answered == batch->answered_before;
 }
 
 void pending_end(struct pending *pending, struct write_batch *batch)

@@ -405,6 +405,51 @@ static void a_batch_without_an_answer_is_no_stall_if_another_one_had_one(void **
     queueing_tear_down(&queueing);
 }
 
+static void a_stall_ends_with_an_answer_alone(void **state)
+{
+    (void)state;
+    struct queueing queueing;
+    struct failure stall = failure_of(-EIO, "connection refused");
+    stall.is_unanswered = true;
+    queueing_set_up(&queueing, no_limits);
+    queue_deletes(&queueing, "p", 0, 1);
+    queue_deletes(&queueing, "q", 0, 1);
+    queueing.now_ms = PENDING_REST_MS;
+    take(&queueing, &batches[0]);
+    take(&queueing, &batches[1]);
+    end_made(&queueing, &batches[1]);
+    queue_deletes(&queueing, "r", 0, 1);
+    queueing.now_ms += PENDING_REST_MS;
+    take(&queueing, &batches[2]);
+    end_with(&queueing, &batches[2], BATCH_AGAIN, stall);
+    assert_true(pending_is_stalled(queueing.pending));
+    end_with(&queueing, &batches[0], BATCH_AGAIN, stall); /* q was answered while it was out */
+    assert_true(pending_is_stalled(queueing.pending));
+    queueing.now_ms += PENDING_AGAIN_MAX_MS;
+    send_due(&queueing, &batches[0]);
+    queueing_tear_down(&queueing);
+}
+
+static void a_batch_that_was_not_sent_is_no_answer(void **state)
+{
+    (void)state;
+    struct queueing queueing;
+    struct failure stall = failure_of(-EIO, "connection refused");
+    stall.is_unanswered = true;
+    queueing_set_up(&queueing, no_limits);
+    queue_deletes(&queueing, "p", 0, 1);
+    queue_deletes(&queueing, "q", 0, 1);
+    queueing.now_ms = PENDING_REST_MS;
+    take(&queueing, &batches[0]);
+    take(&queueing, &batches[1]);
+    end_with(&queueing, &batches[1], BATCH_AGAIN, failure_of(-ENOMEM, "out of memory"));
+    end_with(&queueing, &batches[0], BATCH_AGAIN, stall);
+    assert_true(pending_is_stalled(queueing.pending));
+    queueing.now_ms += PENDING_AGAIN_MAX_MS;
+    send_due(&queueing, &batches[0]);
+    queueing_tear_down(&queueing);
+}
+
 static void what_is_left_at_the_end_is_abandoned(void **state)
 {
     (void)state;
@@ -480,6 +525,8 @@ int main(void)
         cmocka_unit_test(of_many_failures_the_last_are_kept),
         cmocka_unit_test(after_the_close_all_is_sent),
         cmocka_unit_test(a_batch_without_an_answer_is_no_stall_if_another_one_had_one),
+        cmocka_unit_test(a_stall_ends_with_an_answer_alone),
+        cmocka_unit_test(a_batch_that_was_not_sent_is_no_answer),
         cmocka_unit_test(what_is_left_at_the_end_is_abandoned),
         cmocka_unit_test(what_was_on_its_way_is_abandoned_with_a_reason),
     };

@@ -288,9 +288,10 @@ static void note_table(struct flight *flight, bool is_there, struct stamp stamp)
 
 /* The table is noted first: the page that is put last is not evicted by that put.
  *
- * A token names the next row as it was for the request that gave the token. So the page that begins
- * there does not show whether a row was stored before that row since, and is older than a change by
- * this mount in between. */
+ * A token names the next row as it was for the request that gave the token. So the page does not
+ * show whether a row was stored before its first row since then: in that gap it is older than a
+ * change by this mount. The whole page gets this order, so that it needs no second one for the gap.
+ * A page of a filter covers its rows alone, and no gap. */
 static int keep(struct flight *flight, struct page *page)
 {
     struct stamp stamp = arrived_stamp(flight);
@@ -298,7 +299,7 @@ static int keep(struct flight *flight, struct page *page)
         note_table(flight, true, stamp);
     else
         report_listed(flight, page);
-    if (flight->token_order > 0)
+    if (flight->token_order > 0 && !range_is_empty(page_range(page)))
         stamp.order = flight->token_order;
     int r = flight->is_passing
                 ? 0

@@ -294,6 +294,38 @@ static void a_row_that_was_stored_between_two_pages_stays_known(void **state)
     }
 }
 
+/* A page of a filter has no gaps. So its rows replace what another process has read since the
+ * token's request. */
+static void a_row_of_a_filter_is_as_young_as_its_page(void **state)
+{
+    (void)state;
+    struct fetching fetching;
+    struct page *page;
+    struct answer answer = {0};
+    struct run run = {0};
+    int64_t requested_ms;
+    fetching_set_up(&fetching, (struct fetching_options){0});
+    fetching_add_rows(&fetching, "p", 4);
+    struct query query = {
+        .table = "t", .range = PARTITION, .top = 2, .filter = "PartitionKey eq 'p'"};
+    query_rows(&fetching, &query, &answer);
+    struct fetch fetch = {.table = "t", .range = ROW("00003"), .top = 1};
+    assert_int_equal(fetch_page(&fetching, &fetch, &page), 0);
+    page_unref(page);
+    memory_store_write(fetching.memory, &(struct write){.kind = WRITE_UPSERT_REPLACE,
+                                                        .position = ROW("00003").lo,
+                                                        .text = BYTES_LITERAL("{}")});
+    query_rows(&fetching, &query, &answer);
+    assert_bytes(page_position(answer.page, 1), ROW("00003").lo);
+    struct question question = {"t", ROW("00003"), fetching_since_ttl(&fetching), false};
+    assert_int_equal(range_cache_next(fetching.cache, &question, &run, &requested_ms, NULL),
+                     KNOWN_ROWS);
+    assert_bytes(page_etag(run.page, run.begin), page_etag(answer.page, 1));
+    page_unref(run.page);
+    answer_finish(&answer);
+    fetching_tear_down(&fetching);
+}
+
 static void a_scans_pages_are_kept_and_counted(void **state)
 {
     (void)state;
@@ -397,6 +429,7 @@ int main(void)
         cmocka_unit_test(tokens_that_never_end_are_an_error),
         cmocka_unit_test(tokens_in_a_circle_are_an_error),
         cmocka_unit_test(a_row_that_was_stored_between_two_pages_stays_known),
+        cmocka_unit_test(a_row_of_a_filter_is_as_young_as_its_page),
         cmocka_unit_test(a_scans_pages_are_kept_and_counted),
         cmocka_unit_test(a_page_that_is_not_kept_is_handed_out),
         cmocka_unit_test(pages_that_are_too_large_are_asked_for_in_pieces),

@@ -13,7 +13,7 @@
  * | pattern of the last fetches                   | rows that the next miss reads ahead           |
  * | DENSE: there are fetches of which at least a  | 8 times the sum of their worths, plus 1       |
  * |   fifth was used                              |                                               |
- * | SPARSE, checked before DENSE: fetches of      | twice the rows of the largest of all these    |
+ * | SPARSE, checked before DENSE: fetches of      | 8 times the rows of the largest of all these  |
  * |   which a hundredth to a fifth was used       |   fetches, plus 1                             |
  * |   outnumber the dense ones, and the last 6    |                                               |
  * |   misses were in key order                    |                                               |

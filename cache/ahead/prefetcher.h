@@ -9,7 +9,7 @@
  * How far it runs ahead of the consumer:
  * - Not at all before the consumer has taken its second page. Then, like TCP's slow start, 2 pages
  *   and one more for each page taken: if the consumer stops, about half of the pages were in vain.
- * - At most one and a half times the pages of prefetcher_want.
+ * - At most the pages of prefetcher_want.
  * - At most half of its share of the cache, in bytes (apart from the cache: the whole share). All
  *   prefetchers of rows have equal shares. The limit must be this large: a scan splits a large
  *   partition into pieces, and pages of later pieces wait until the first piece is taken.

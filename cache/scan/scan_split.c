@@ -34,6 +34,13 @@
  * "package", in five orders of the answers: with 2, 3.7 to 4.3 times the mean; with 4, 2.4 to 3.1
  * times, but of 16 parts of "single" 2.1 times. */
 #define WIDTH_SHARE 2.0
+/* Gaps are read on, and not cut, if at least 48 are open and the table is expected to have at most
+ * half of the rows that all requests can show. 64 parts of 200,000 rows of "sensors" cost 375
+ * requests in place of 612. The largest of 64 parts of 1,000,000 rows has 1.02 times the mean for
+ * "skew" in place of 2.6. With 24 gaps "skew" has 3.6; with 0.7 of the rows "dates" of 10,000,000
+ * has 3.2 in place of 2.5. */
+#define OPEN_GAPS      48
+#define READABLE_SHARE 0.5
 
 struct split_scan {
     struct scan scan;
@@ -240,6 +247,18 @@ static int append_place(struct split_scan *self, const struct gap_axis *axis,
     return r < 0 ? r : set_point(self, axis, buffer_bytes(&key));
 }
 
+/* Do the requests suffice for the whole table? Then a gap is read on and not cut, because the piece
+ * after a cut may have no row. Some gaps must be open: they are read in parallel, and show where
+ * the rows are. */
+static bool is_readable(const struct split_scan *self)
+{
+    size_t open = 0;
+    for (const struct chunk *chunk = TAILQ_FIRST(&self->chunks); chunk; chunk = next_chunk(chunk))
+        open += chunk->state != CHUNK_DONE;
+    return open >= OPEN_GAPS &&
+           self->rows <= READABLE_SHARE * (double)self->most * (double)self->page_rows;
+}
+
 /* Cuts the gap where that tells most. */
 static int divide(struct split_scan *self, struct chunk *chunk)
 {
@@ -253,6 +272,8 @@ static int divide(struct split_scan *self, struct chunk *chunk)
         if (r < 0 || behind)
             return r;
     }
+    if (is_readable(self))
+        return 0;
     size_t shared = shared_characters(axis.left.first, axis.left.last);
     if (ladder_is_needed(axis.model, axis.left.last, line.common.size, shared))
         return cut_at_rung(self, chunk, &axis, line.common.size, shared);

@@ -51,6 +51,7 @@ def test_a_late_change_is_one_that_a_later_command_was_ahead_of(monkeypatch):
     late["writes"] = [["insert", "p", "r0", ""], ["insert", "p", "r1", ""]]
     assert model.was_late(key, late)
     assert not model.was_late(("table", "p", "r2"), late)
+    assert begun <= model.sure_since(key) < late["answered"] and model.sure_since(("table", "p", "r2")) == 0
     model.begin(mount, {("table", "p", "r2"): None})
     assert not model.was_late(("table", "p", "r2"), late)
     assert model.was_late(key, {**late, "writes": [["drop", "", "", ""]]})

@@ -20,6 +20,7 @@ class Model:
         self._unsynced = {}  # mount: {key: values that come back if its process is killed}
         self._deaths = {}  # mount: how often its process was killed
         self._begun = {}  # key: [when a program began to change it, as of time.time()]
+        self._sure_since = {}  # key: when its last confirmed change had begun
         self._history = {}  # key: [(when, mount, value, whether it was confirmed)]
         self.in_doubt = set()  # values that were not confirmed, or were queued when the process was killed
 
@@ -39,11 +40,11 @@ class Model:
             for key, value in changes.items():
                 self._may_be[key] = before[key] | {value, *steps}
                 self._begun.setdefault(key, []).append(time.time())
-            return before, changes, self._deaths.get(mount, 0)
+            return before, changes, self._deaths.get(mount, 0), time.time()
 
     def end(self, mount, begun, is_confirmed, is_queued):
         """is_confirmed: the program has reported success; else each of the values may be there."""
-        before, changes, deaths = begun
+        before, changes, deaths, started = begun
         with self._lock:
             has_died = self._deaths.get(mount, 0) != deaths
             for key, value in changes.items():
@@ -53,6 +54,7 @@ class Model:
                     self.in_doubt.add(value)
                     continue
                 self._may_be[key] = {value}
+                self._sure_since[key] = started
                 if may_be_lost:
                     self._unsynced.setdefault(mount, {}).setdefault(key, set()).update(before[key])
                 else:
@@ -77,6 +79,11 @@ class Model:
             return False
         with self._lock:
             return any(entry["arrived"] < begun < entry["answered"] for begun in self._begun.get(key, []))
+
+    def sure_since(self, key):
+        """When the last confirmed change of the key had begun: what the service has made before counts no more."""
+        with self._lock:
+            return self._sure_since.get(key, 0)
 
     def doubt(self, keys):
         """They were changed late: the texts of other changes may have been refused."""

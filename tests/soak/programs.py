@@ -25,7 +25,9 @@ AWAY = re.compile(
     r"|no answer|Timeout was reached|HTTP 50\d"
 )
 # ... or if the service has made a change late, of a client that had gone (Model.was_late)
-LATE = re.compile("File exists|Directory not empty|Stale file handle|Device or resource busy|No such file")
+LATE_WRITE = re.compile("File exists|Directory not empty|Stale file handle")
+LATE_DELETE = re.compile("No such file|Stale file handle|Device or resource busy")
+CANNOT_OPEN = re.compile(r"([^/\n]+): Cannot open: File exists")
 LATE_SEC = 20  # between a late change and the command that fails: a queued text is reported by the next fsync
 
 
@@ -104,8 +106,15 @@ class Program(threading.Thread):
 
     def is_overtaken(self, keys, printed):
         """Did a command fail because the service has made a change of one of these keys late?"""
-        is_late = LATE.search(printed) and self.soak.changed_late(keys, self.began - LATE_SEC)
-        self.soak.events["results of late changes"] += bool(is_late)
+        is_late = any(
+            (LATE_DELETE if name in ("delete", "drop") else LATE_WRITE).search(printed)
+            for key, entries in self.soak.late_changes(keys).items()
+            for entry in entries
+            if entry["answered"] > self.began - LATE_SEC
+            for name, partition, row, _ in entry["writes"]
+            if name == "drop" or (partition, row) == key[1:]
+        )
+        self.soak.events["results of late changes"] += is_late
         return is_late
 
     def excuse(self, what, code, printed, deaths, keys=(), also=None):
@@ -123,7 +132,9 @@ class Program(threading.Thread):
         if "Device or resource busy" in printed and any("EBUSY, HTTP 503" in line for line in recent):
             return
         # tar reports that it cannot create the file, and not why it could not unlink the old one
-        if "Cannot open: File exists" in printed and any(" unlink /" in line and ": ETIMEDOUT" in line for line in recent):
+        stays = [line for line in recent if " unlink /" in line]
+        names = CANNOT_OPEN.findall(printed)
+        if names and all(any(f"/{name}: ETIMEDOUT" in line for line in stays) for name in names):
             return
         if self.is_overtaken(keys, printed):
             return

@@ -164,13 +164,17 @@ class Soak:
         lines += [f"{utc(when)} killed {name}" for name, when in self.kills if entries and when > entries[0]["arrived"]]
         return "".join(f"\n    {line}" for line in sorted(lines))
 
-    def changed_late(self, keys, since=0):
-        """Those of the keys of which a change was late, and was made after `since`. See Model.was_late."""
+    def late_changes(self, keys):
+        """{key: the lines of the journal that are late changes of it}. See Model.was_late."""
         gone = {}
         for table in {key[0] for key in keys}:
-            entries = self.service.journal(table)
-            gone[table] = [entry for entry in entries if entry["is_gone"] and entry["answered"] > since]
-        return {key for key in keys if any(self.model.was_late(key, entry) for entry in gone[key[0]])}
+            gone[table] = [entry for entry in self.service.journal(table) if entry["is_gone"]]
+        return {key: [entry for entry in gone[key[0]] if self.model.was_late(key, entry)] for key in keys}
+
+    def are_unsure(self, keys):
+        """Those of the keys that a late change has overwritten, or may have: no later change is confirmed."""
+        late = self.late_changes(keys)
+        return {key for key in keys if any(entry["answered"] > self.model.sure_since(key) for entry in late[key])}
 
     def check_process(self, mount, deaths):
         if mount.has_crashed(deaths) and not self.has_crashed:
@@ -235,12 +239,12 @@ class Soak:
         for mount in self.mounts:
             self.verify_counters(mount, until)
         stored = self.read_service()
-        late = self.changed_late(self.model.keys())
-        self.model.doubt(late)
-        self.events["entities changed late"] = len(late)
+        late, unsure = self.late_changes(self.model.keys()), self.are_unsure(self.model.keys())
+        self.model.doubt([key for key, entries in late.items() if entries])
+        self.events["entities that a late change has overwritten"] = len(unsure)
         for key in self.model.keys():
             may_be = self.model.may_be(key)
-            if stored.get(key) not in may_be and key not in late:
+            if stored.get(key) not in may_be and key not in unsure:
                 self.wrong(f"{key} is {stored.get(key)}, and may be {may_be}{self.model.history(key)}{self.journal_lines(*key)}")
         for key in stored.keys() - set(self.model.keys()):
             if key[0] != programs.Contest.TABLE:

@@ -11,11 +11,12 @@
 
 /* Where the next page of a query begins: the service's opaque token, and the position after the
  * last row so far. The wrapper sets the position; an empty page leaves it unchanged. The range that
- * the next page covers begins there; so does a new query if the token has expired. Only the wrappers
- * and the fetcher (its order) change it. */
+ * the next page covers begins there; so does a new query if the token has expired. Only the
+ * wrappers and the fetcher (its order) change it. */
 struct continuation;
-/* For implementations: they pass an empty position, which the wrapper sets. A decorator whose token contains the token of its inner
- * store creates a continuation with the inner token and the position of its own. */
+/* For implementations: they pass an empty position, which the wrapper sets. A decorator whose token
+ * contains the token of its inner store creates a continuation with the inner token and the
+ * position of its own. */
 int continuation_create(struct bytes token, struct bytes position, struct continuation **ret);
 struct bytes continuation_token(const struct continuation *continuation);
 struct bytes continuation_position(const struct continuation *continuation);

@@ -379,19 +379,38 @@ static void visit(void *context, struct address address, const struct batched *c
                                change->text.page ? "text" : "delete", change->failure.message);
 }
 
+static struct failure no_answer(void)
+{
+    struct failure failure = failure_of(-EIO, "connection refused");
+    failure.is_unanswered = true;
+    return failure;
+}
+
+/* The batches 0 and 1, of the partitions p and q, are being sent. */
+static void take_two(struct queueing *queueing)
+{
+    queueing_set_up(queueing, no_limits);
+    queue_deletes(queueing, "p", 0, 1);
+    queue_deletes(queueing, "q", 0, 1);
+    queueing->now_ms = PENDING_REST_MS;
+    take(queueing, &batches[0]);
+    take(queueing, &batches[1]);
+}
+
+static void send_rest_and_tear_down(struct queueing *queueing)
+{
+    queueing->now_ms += PENDING_AGAIN_MAX_MS;
+    send_due(queueing, &batches[0]);
+    queueing_tear_down(queueing);
+}
+
 /* As when a batch gives up just after the end of an outage. */
 static void a_batch_without_an_answer_is_no_stall_if_another_one_had_one(void **state)
 {
     (void)state;
     struct queueing queueing;
-    struct failure stall = failure_of(-EIO, "connection refused");
-    stall.is_unanswered = true;
-    queueing_set_up(&queueing, no_limits);
-    queue_deletes(&queueing, "p", 0, 1);
-    queue_deletes(&queueing, "q", 0, 1);
-    queueing.now_ms = PENDING_REST_MS;
-    take(&queueing, &batches[0]);
-    take(&queueing, &batches[1]);
+    const struct failure stall = no_answer();
+    take_two(&queueing);
     end_made(&queueing, &batches[1]);
     end_with(&queueing, &batches[0], BATCH_AGAIN, stall);
     assert_false(pending_is_stalled(queueing.pending));
@@ -409,14 +428,8 @@ static void a_stall_ends_with_an_answer_alone(void **state)
 {
     (void)state;
     struct queueing queueing;
-    struct failure stall = failure_of(-EIO, "connection refused");
-    stall.is_unanswered = true;
-    queueing_set_up(&queueing, no_limits);
-    queue_deletes(&queueing, "p", 0, 1);
-    queue_deletes(&queueing, "q", 0, 1);
-    queueing.now_ms = PENDING_REST_MS;
-    take(&queueing, &batches[0]);
-    take(&queueing, &batches[1]);
+    const struct failure stall = no_answer();
+    take_two(&queueing);
     end_made(&queueing, &batches[1]);
     queue_deletes(&queueing, "r", 0, 1);
     queueing.now_ms += PENDING_REST_MS;
@@ -425,29 +438,19 @@ static void a_stall_ends_with_an_answer_alone(void **state)
     assert_true(pending_is_stalled(queueing.pending));
     end_with(&queueing, &batches[0], BATCH_AGAIN, stall); /* q was answered while it was out */
     assert_true(pending_is_stalled(queueing.pending));
-    queueing.now_ms += PENDING_AGAIN_MAX_MS;
-    send_due(&queueing, &batches[0]);
-    queueing_tear_down(&queueing);
+    send_rest_and_tear_down(&queueing);
 }
 
 static void a_batch_that_was_not_sent_is_no_answer(void **state)
 {
     (void)state;
     struct queueing queueing;
-    struct failure stall = failure_of(-EIO, "connection refused");
-    stall.is_unanswered = true;
-    queueing_set_up(&queueing, no_limits);
-    queue_deletes(&queueing, "p", 0, 1);
-    queue_deletes(&queueing, "q", 0, 1);
-    queueing.now_ms = PENDING_REST_MS;
-    take(&queueing, &batches[0]);
-    take(&queueing, &batches[1]);
+    const struct failure stall = no_answer();
+    take_two(&queueing);
     end_with(&queueing, &batches[1], BATCH_AGAIN, failure_of(-ENOMEM, "out of memory"));
     end_with(&queueing, &batches[0], BATCH_AGAIN, stall);
     assert_true(pending_is_stalled(queueing.pending));
-    queueing.now_ms += PENDING_AGAIN_MAX_MS;
-    send_due(&queueing, &batches[0]);
-    queueing_tear_down(&queueing);
+    send_rest_and_tear_down(&queueing);
 }
 
 static void what_is_left_at_the_end_is_abandoned(void **state)
@@ -455,8 +458,7 @@ static void what_is_left_at_the_end_is_abandoned(void **state)
     (void)state;
     struct queueing queueing;
     struct visited visited = {.line = {.max = 1 << 16}};
-    struct failure stall = failure_of(-EIO, "connection refused");
-    stall.is_unanswered = true;
+    const struct failure stall = no_answer();
     queueing_set_up(&queueing, no_limits);
     struct page *page = row_of(B("p\0"
                                  "00001"),

@@ -109,11 +109,6 @@ struct edit { /* a text to be stored */
     /* Learns the ETag of a text that this edit has queued, or that was queued when the file was
      * opened; NULL: no such text. If that text was refused, the store returns -ESTALE. */
     const struct later_etag *queued;
-    /* The text of an earlier store of this edit whose answer was lost for good; data NULL: none. If
-     * the service has exactly this text, that version is this edit's own: storing the same text
-     * again has succeeded, and another text replaces it. The same text stored by another client
-     * looks alike. */
-    struct bytes doubtful;
     /* The text is {} because a new file was never written. A masked entity is not replaced by such
      * a text: the mask ends, the entity is visible again, and the store has succeeded. */
     bool is_blank;
@@ -142,7 +137,7 @@ struct edit { /* a text to be stored */
  * within a second or so; readers see it as if it were stored. A later failure is reported to the
  * sink, and after -ESTALE the next store of the process overwrites, too. Some texts are stored at
  * once even so: an appended one, one over a masked entity, the {} of a blank file, and one of an
- * edit that has stored before (last_stored, queued, doubtful). So after a text was queued, the
+ * edit that has stored before (last_stored, queued). So after a text was queued, the
  * caller sets edit.queued for the next one, to what learns the first one's ETag (page_later_etag).
  */
 int account_store(struct account *account, struct caller *caller, const struct edit *edit,

@@ -1,37 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/core.h"
-#include "client/entity/entity_compare.h"
-
-/* Has an earlier store of this edit, whose answer was lost, stored what is there now? */
-static bool is_own_version(const struct caller *caller, const struct edit *edit,
-                           const struct entity *now)
-{
-    struct caller quiet = *caller; /* the reason of the refusal stays */
-    _cleanup_(buffer_finish) struct buffer text = {.max = ENTITY_INPUT_MAX_BYTES};
-    return edit->doubtful.data && now->page &&
-           account_make_text(&quiet, edit->address.position, edit->doubtful, INPUT_WHOLE, &text) ==
-               0 &&
-           entity_text_equal(page_text(now->page, now->row), buffer_bytes(&text));
-}
-
-/* The write was refused because of what is there now. If that is this edit's own, it is replaced,
- * or it is what was to be stored. 0 or -errno. */
-static int write_over_own(struct account *account, struct caller *caller, const struct edit *edit,
-                          struct write *write, struct entity *now)
-{
-    if (entity_text_equal(page_text(now->page, now->row), write->text)) {
-        read_versions_note_stored(account->write.versions, edit->address,
-                                  page_etag(now->page, now->row));
-        return 0;
-    }
-    _cleanup_(entity_finish) struct entity own = *now;
-    now->page = NULL;
-    write->kind = WRITE_REPLACE;
-    write->if_match = page_etag(own.page, own.row);
-    int r = account_send(account, caller, edit->address.table, write, now);
-    write->if_match = (struct bytes){0};
-    return r;
-}
 
 /* Was the queued text refused that the edit is to replace? Then nothing is sent. 0 or -ESTALE. */
 static int check_queued(struct account *account, struct caller *caller, const struct edit *edit,
@@ -72,8 +40,6 @@ static int store_alone(struct account *account, struct caller *caller, const str
     follow_own_stores(account, &own, known, &stored);
     struct write write = account_choose_write(account, &own, text, known);
     int r = account_send(account, caller, edit->address.table, &write, &now);
-    if ((r == -ESTALE || r == -EEXIST) && is_own_version(caller, edit, &now))
-        r = write_over_own(account, caller, edit, &write, &now);
     if (r < 0)
         return account_lose(account, caller, edit->address, r, write.kind);
     caller->call.failure = (struct failure){0};
@@ -104,8 +70,8 @@ static bool may_be_queued(struct account *account, const struct edit *edit, stru
                           const struct known_versions *known, struct write *ret)
 {
     if (!account->options.is_write_back || edit->begin == EDIT_APPENDED || edit->is_blank ||
-        edit->doubtful.data || edit->last_stored.size > 0 || edit->queued ||
-        known->masked.size > 0 || !account_may_queue(account))
+        edit->last_stored.size > 0 || edit->queued || known->masked.size > 0 ||
+        !account_may_queue(account))
         return false;
     *ret = account_choose_write(account, edit, text, known);
     return !is_unexpected(account, edit->address, ret);

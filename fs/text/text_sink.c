@@ -20,7 +20,6 @@ static int store(void *context, struct caller *caller, const struct writer_text 
                               .text = text->text,
                               .snapshot = text->snapshot,
                               .last_stored = text->last_stored,
-                              .doubtful = text->doubtful,
                               .queued = text->queued,
                               .is_blank = text->is_blank,
                               .was_read = text->was_read};

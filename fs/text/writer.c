@@ -4,7 +4,7 @@
 int writer_reserve(struct writer *writer, struct caller *caller, size_t size)
 {
     const struct writer_store *store = &writer->writers->store;
-    size_t needed = MIN(size, DRAFT_MAX_BYTES) + writer->doubtful.size;
+    size_t needed = MIN(size, DRAFT_MAX_BYTES);
     if (needed <= writer->reserved || !store->reserve)
         return 0;
     size_t more = needed - writer->reserved;
@@ -18,7 +18,7 @@ int writer_reserve(struct writer *writer, struct caller *caller, size_t size)
 void writer_fit_reserved(struct writer *writer)
 {
     const struct writer_store *store = &writer->writers->store;
-    size_t needed = writer->draft.text.size + writer->doubtful.size;
+    size_t needed = writer->draft.text.size;
     if (needed == writer->reserved || !store->set_reserved)
         return;
     store->set_reserved(store->context, writer->reserved, needed);
@@ -30,7 +30,6 @@ void writer_unref(struct writer *writer)
     if (!writer || --writer->references > 0)
         return;
     draft_finish(&writer->draft);
-    buffer_finish(&writer->doubtful);
     writer_fit_reserved(writer);
     writer_name_unref(writer->name);
     writer_name_unref(writer->event_name);
@@ -110,7 +109,6 @@ static int writer_create(struct writers *writers, const struct writer_begin *beg
     writer->address = writer->name->address;
     writer->state = begin->is_new ? WRITER_NEW : WRITER_OPEN;
     LIST_INIT(&writer->handles);
-    buffer_init(&writer->doubtful, DRAFT_MAX_BYTES);
     int r = init_draft(writer, begin, caller);
     if (r < 0) {
         writer_unref(writer);

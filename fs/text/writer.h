@@ -46,12 +46,9 @@ struct writer_text { /* to be stored; all fields are views */
     enum edit_begin begin;
     struct bytes text; /* as the user wrote it: one JSON object; appended: one or several */
     struct bytes snapshot, last_stored; /* ETags; empty: none */
-    /* The text of the writer's last store, if its answer was lost for good: the service may have
-     * it. data NULL: none. */
-    struct bytes doubtful;
-    const struct later_etag *queued; /* learns the ETag of the last queued text; NULL: none */
-    bool is_blank;                   /* the text is {}, of a new file that was never written */
-    bool was_read;                   /* a handle has read the writer's text */
+    const struct later_etag *queued;    /* learns the ETag of the last queued text; NULL: none */
+    bool is_blank;                      /* the text is {}, of a new file that was never written */
+    bool was_read;                      /* a handle has read the writer's text */
 };
 
 struct writer_loss { /* what could not be stored; all fields are views */

@@ -42,7 +42,6 @@ static void end_event(struct writer *writer)
         writer->size = draft_size(&writer->draft);
     if (LIST_EMPTY(&writer->handles)) {
         draft_finish(&writer->draft);
-        buffer_finish(&writer->doubtful);
         writer->has_no_text = true;
     }
     writer_fit_reserved(writer);
@@ -77,7 +76,6 @@ static void note_stored(struct writer *writer, struct entity *entity)
     if (entity->page)
         etag_set(&writer->last_stored, page_etag(entity->page, entity->row));
     writer->may_be_stored = false;
-    buffer_finish(&writer->doubtful);
     later_etag_unref(TAKE_PTR(writer->queued));
     if (entity->page && page_later_etag(entity->page))
         writer->queued = later_etag_ref(page_later_etag(entity->page));
@@ -123,11 +121,10 @@ static void note_refused(struct writer *writer, struct caller *caller, int error
                          bool is_reported)
 {
     const struct writer_store *sink = &writer->writers->store;
-    if (caller->call.failure.is_ambiguous) {
-        writer->may_be_stored = true;
-        buffer_finish(&writer->doubtful);
-        (void)buffer_set(&writer->doubtful, text);
-    }
+    if (writer->may_be_stored && (error == -ESTALE || error == -EEXIST))
+        caller->call.failure.advice = "what is stored may be this file's earlier text, whose "
+                                      "answer was lost; write the file again";
+    writer->may_be_stored |= caller->call.failure.is_ambiguous;
     writer->refused = caller->call.failure;
     if (error != -ESTALE || writer->draft.state == DRAFT_LOOSE)
         return;
@@ -167,7 +164,6 @@ static int store(struct writer *writer, struct caller *caller, bool is_reported)
                                .text = draft_object(&writer->draft),
                                .snapshot = etag_bytes(&writer->snapshot),
                                .last_stored = etag_bytes(&writer->last_stored),
-                               .doubtful = buffer_bytes(&writer->doubtful),
                                .queued = writer->queued,
                                .is_blank =
                                    writer->draft.is_new && writer->draft.state == DRAFT_BLANK,

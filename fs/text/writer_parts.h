@@ -39,8 +39,7 @@ struct writer {
     struct draft draft;
     struct etag snapshot, last_stored;
     bool may_be_stored;        /* the answer to a store was lost for good */
-    size_t reserved;           /* bytes of memory, for the draft's text and `doubtful` */
-    struct buffer doubtful;    /* the text of that store; empty: none, or no memory to keep it */
+    size_t reserved;           /* bytes of memory, for the draft's text */
     struct later_etag *queued; /* of the last queued text; NULL if a store has replaced it */
     /* Why the last store or write was refused; error 0: none was since the last successful store.
      */

@@ -367,7 +367,6 @@ static void note_renamed(struct writer *writer, const struct entity *before,
     later_etag_unref(TAKE_PTR(writer->queued));
     etag_set(known, page_etag(after->page, after->row));
     writer->may_be_stored = false;
-    buffer_finish(&writer->doubtful);
     writer->state = WRITER_OPEN;
 }
 

@@ -385,9 +385,9 @@ class Stage:
         """Where a request of it failed, whether it changed something or not. A close does not answer what its RELEASE
         stores."""
         found = []
-        for model, (is_made, is_ambiguous) in itertools.product(models, [(True, True), (False, True), (False, False)]):
+        for model, is_made in itertools.product(models, [True, False]):
             model = copy.deepcopy(model)
-            model.fault = Fault(answered.get("error", "EACCES"), is_made, is_ambiguous)
+            model.fault = Fault(answered.get("error", "EACCES"), is_made)
             if self._predict(model, call) == answered and model.fault is None:
                 found.append(model)
         return found

@@ -33,11 +33,11 @@ MODES = {
 
 
 class Failed(Exception):
-    """An operation answers this errno. is_ambiguous: an answer was lost; the change may have been made nevertheless."""
+    """An operation answers this errno."""
 
-    def __init__(self, name, is_ambiguous=False):
+    def __init__(self, name):
         super().__init__(name)
-        self.name, self.is_ambiguous = name, is_ambiguous
+        self.name = name
 
 
 @dataclasses.dataclass
@@ -46,7 +46,6 @@ class Fault:
 
     name: str  # what the operation answers
     is_made: bool  # the change
-    is_ambiguous: bool
 
 
 @dataclasses.dataclass(frozen=True)
@@ -158,7 +157,7 @@ class Writer:
         self.key, self.begin, self.draft, self.snapshot = key, begin, draft, snapshot
         self.is_provisional, self.is_detached = is_provisional, False
         self.last_stored = self.refused = None
-        self.may_be_stored = self.is_kept = False
+        self.is_kept = False
         self.was_read = False  # by a handle
         self.handles = set()
 
@@ -239,7 +238,7 @@ class Model:
         fault = self.fault
         if fault and fault.is_made == is_made:
             self.fault = None
-            raise Failed(fault.name, fault.is_ambiguous)
+            raise Failed(fault.name)
 
     def _put(self, key, properties_):
         self.entities[key] = Entity(next(self._versions), properties_)
@@ -280,7 +279,7 @@ class Model:
                 raise
             version = None
         writer.last_stored = version or writer.last_stored
-        writer.refused, writer.may_be_stored = None, False
+        writer.refused = None
         if self.new.get(writer.key) is writer:
             del self.new[writer.key]
 
@@ -288,7 +287,6 @@ class Model:
         if writer.has_lost:
             return
         writer.refused = failed.name
-        writer.may_be_stored |= failed.is_ambiguous
         if writer.has_lost and writer.draft.state != LOOSE:
             self.lost.append(text)
             writer.is_kept = True
@@ -312,10 +310,9 @@ class Model:
             wanted = own  # the last one wins
         if wanted is None:
             wanted = writer.snapshot if begin == CHANGED else known if begin == OVER else None
-        is_same = writer.may_be_stored and there is not None and there.properties == new
-        if wanted is not None and (there is None or there.version != wanted) and not is_same:
+        if wanted is not None and (there is None or there.version != wanted):
             self._lose(actor, key)
-        if wanted is None and begin == EXCLUSIVE and there is not None and not is_same:
+        if wanted is None and begin == EXCLUSIVE and there is not None:
             raise Failed("EEXIST")
         version = self._put(key, new)
         self._befall(True)
@@ -474,7 +471,7 @@ class Model:
             known = writer.last_stored or writer.snapshot
             before, now = self._touch_entity(actor, writer.key)
             if known in (None, before):
-                writer.last_stored, writer.refused, writer.may_be_stored = now, None, False
+                writer.last_stored, writer.refused = now, None
 
     def _touch_entity(self, actor, key):
         there = self.entities.get(key)

@@ -27,7 +27,6 @@ struct sink {
     bool is_changed_by_another; /* what is touched */
     bool has_queued;            /* the last store goes on with a text that was queued */
     enum edit_begin begin;
-    char doubtful[256];
     int64_t deadline_ms;
     uint64_t process;
     char reason[256], operation[16];   /* of what was given up last */
@@ -75,7 +74,6 @@ static inline int sink_store(void *context, struct caller *caller, const struct 
     copy_text(sink->last_stored, sizeof(sink->last_stored), text->last_stored);
     sink->begin = text->begin;
     sink->has_queued = text->queued;
-    copy_text(sink->doubtful, sizeof(sink->doubtful), text->doubtful);
     sink->deadline_ms = caller->call.deadline_ms;
     sink->process = caller->process;
     if (sink->error < 0) {

@@ -114,8 +114,7 @@ static int store_text(void *context, struct caller *caller, const struct writer_
     struct edit edit = {.address = text->address,
                         .begin = text->begin,
                         .text = text->text,
-                        .last_stored = text->last_stored,
-                        .doubtful = text->doubtful};
+                        .last_stored = text->last_stored};
     return account_store(world->account, caller, &edit, ret);
 }
 

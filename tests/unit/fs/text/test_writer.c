@@ -55,11 +55,9 @@ static void a_refused_write_leaves_the_text_as_it_was(void **state)
     assert_true(is_found(&sink, name_a));
     sink.error = -ETIMEDOUT;
     sink.is_ambiguous = true;
-    assert_string_equal(sink.doubtful, "");
     write_at(handle, "1}", 6, -ETIMEDOUT, "");
     sink.error = 0;
     write_at(handle, "2}", 6, 0, NULL);
-    assert_string_equal(sink.doubtful, "{\n\"a\":1}"); /* the store before may have been made */
     assert_string_equal(sink.text, "{\n\"a\":2}");
     assert_int_equal(sink.given_up, 0);
     assert_int_equal(writer_resize(handle->writer, &(struct caller){0}, 0), 0);
@@ -69,7 +67,6 @@ static void a_refused_write_leaves_the_text_as_it_was(void **state)
     assert_string_equal(sink.reason, "refused");
     assert_string_equal(sink.lost, "");
     write_at(handle, "{}", 0, 0, NULL);
-    assert_string_equal(sink.doubtful, ""); /* what was stored since is known */
     close_handle(handle);
     assert_int_equal(sink.given_up, 1);
     writers_destroy(sink.writers);
@@ -247,6 +244,30 @@ static void writes_that_are_refused_in_a_row_are_told_once(void **state)
     close_handle(handle);
     assert_int_equal(sink.given_up, 1);
     assert_string_equal(sink.lost, "hello");
+    writers_destroy(sink.writers);
+}
+
+static void a_refusal_after_a_lost_answer_names_the_earlier_text(void **state)
+{
+    (void)state;
+    struct sink sink = new_sink();
+    begin_writers(&sink);
+    struct writer_handle *handle = open_new(&sink, name_a);
+    static const struct {
+        int error;
+        bool is_ambiguous, has_advice;
+    } stores[] = {{-EEXIST, false, false}, {-ETIMEDOUT, true, false}, {-EACCES, false, false},
+                  {-EEXIST, false, true},  {0, false, false},         {-EEXIST, false, false}};
+    for (size_t i = 0; i < ARRAY_SIZE(stores); i++) {
+        struct caller caller = caller_of(OPENER);
+        sink.error = stores[i].error;
+        sink.is_ambiguous = stores[i].is_ambiguous;
+        assert_int_equal(writer_write(handle, &caller, B("{}"), 0), stores[i].error);
+        const char *advice = caller.call.failure.advice;
+        assert_int_equal(advice && strstr(advice, "whose answer was lost"), stores[i].has_advice);
+        assert_int_equal(writer_resize(handle->writer, &caller, 0), 0);
+    }
+    close_handle(handle);
     writers_destroy(sink.writers);
 }
 
@@ -654,6 +675,7 @@ int main(void)
         cmocka_unit_test(a_conflict_at_the_release_is_told_by_none),
         cmocka_unit_test(an_empty_file_replaces_nothing),
         cmocka_unit_test(writes_that_are_refused_in_a_row_are_told_once),
+        cmocka_unit_test(a_refusal_after_a_lost_answer_names_the_earlier_text),
         cmocka_unit_test(a_release_tells_why_the_flush_was_refused),
         cmocka_unit_test(a_release_tells_that_a_write_is_missing),
         cmocka_unit_test(a_lost_race_is_final),

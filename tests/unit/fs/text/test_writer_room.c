@@ -110,35 +110,12 @@ static void a_write_without_room_fails(void **state)
     writers_destroy(sink.writers);
 }
 
-/* The copy of a text whose store was not answered counts, too. */
-static void a_doubtful_text_takes_room(void **state)
-{
-    (void)state;
-    struct sink sink = new_sink();
-    begin_writers(&sink);
-    struct writer_handle *handle = open_new(&sink, name_a);
-    write_at(handle, "{\"a\":", 0, 0, NULL);
-    sink.error = -ETIMEDOUT;
-    sink.is_ambiguous = true;
-    sink.room = 7;
-    write_at(handle, "1}", 5, -ETIMEDOUT, NULL);
-    assert_int_equal(sink.reserved, 5 + 7);
-    sink.room = 5 + 7 + 2;
-    sink.error = 0;
-    write_at(handle, "2}", 5, 0, NULL);
-    assert_int_equal(sink.reserved, 7); /* what is stored is known */
-    close_handle(handle);
-    assert_int_equal(sink.reserved, 0);
-    writers_destroy(sink.writers);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_text_takes_room_for_its_length),
         cmocka_unit_test(a_text_that_is_opened_takes_room),
         cmocka_unit_test(a_write_without_room_fails),
-        cmocka_unit_test(a_doubtful_text_takes_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

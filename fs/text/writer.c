@@ -192,6 +192,12 @@ bool writer_is_new(struct writer *writer)
     return writer->state == WRITER_NEW;
 }
 
+bool writer_is_detached(struct writer *writer)
+{
+    INSIDE(&writer->writers->monitor);
+    return writer->state == WRITER_DETACHED;
+}
+
 bool writer_has_one_handle(struct writer *writer)
 {
     INSIDE(&writer->writers->monitor);

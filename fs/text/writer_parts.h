@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef FS_TEXT_WRITER_PARTS_H
 #define FS_TEXT_WRITER_PARTS_H
-/* What the three files of a writer share: the fields of a writer and of the map of all writers.
+/* What the four files of a writer share: the fields of a writer and of the map of all writers.
  * writer.c creates and frees writers and their handles, writer_events.c handles events of the text,
- * from a write to the release, and writers.c has the map. Private to them. Functions that end in
+ * from a write to the release, writer_outcome.c decides what of a failure is reported and kept, and
+ * writers.c has the map. Private to them. Functions that end in
  * _locked are called inside the monitor. */
 #include "client/base/monitor.h"
 #include "fs/text/draft.h"
@@ -27,6 +28,17 @@ struct writer_name *writer_name_create(struct address address);
 struct writer_name *writer_name_ref(struct writer_name *name);
 void writer_name_unref(struct writer_name *name); /* takes NULL */
 
+/* What has become of the text since it was last stored, or emptied. */
+struct writer_outcome {
+    /* Why the last store or write was refused; error 0: none was. */
+    struct failure refused;
+    bool may_be_stored; /* the answer to a store was lost for good */
+    bool is_kept; /* the text was given up when a write was refused, and has not changed since */
+    /* The last failure that the release is to report, and the name of its call; error 0: none. */
+    struct failure unreported;
+    const char *unreported_call;
+};
+
 struct writer {
     struct node_file file; /* first */
     struct writers *writers;
@@ -38,16 +50,9 @@ struct writer {
     struct writer_name *event_name; /* the name when the event began; `name` may be settled since */
     struct draft draft;
     struct etag snapshot, last_stored;
-    bool may_be_stored;        /* the answer to a store was lost for good */
     size_t reserved;           /* bytes of memory, for the draft's text */
     struct later_etag *queued; /* of the last queued text; NULL if a store has replaced it */
-    /* Why the last store or write was refused; error 0: none was since the last successful store.
-     */
-    struct failure refused;
-    bool is_kept; /* the draft's text was given up when a write failed, and has not changed since */
-    /* The last failure that the release is to report, and the name of its call; error 0: none. */
-    struct failure unreported;
-    const char *unreported_call;
+    struct writer_outcome outcome;
     bool was_read;       /* a handle has read the text, which may be the old text of the entity */
     bool is_replacement; /* the file is new, and the entity of its name was removed before */
     /* guarded by the monitor; while the writer is busy, the state does not change, and the name
@@ -92,6 +97,8 @@ static inline struct address writer_event_address(const struct writer *writer)
 {
     return writer->event_name->address;
 }
+/* Of a writer that is busy, which does not become DETACHED: a hold of its name waits for it. */
+bool writer_is_detached(struct writer *writer);
 /* Reserves memory for a draft's text of at most `size` bytes. 0; or -errno with the reason in
  * caller->call. */
 int writer_reserve(struct writer *writer, struct caller *caller, size_t size);
@@ -105,5 +112,43 @@ bool writers_was_removed_locked(const struct writers *writers, struct address ad
 bool writers_is_held_locked(const struct writers *writers, struct address address);
 /* Waits until anything in the monitor changes. call NULL: no deadline. 0, -EINTR, -ETIMEDOUT. */
 int writers_wait_locked(struct writers *writers, struct call *call);
+
+/* The outcome of a busy writer's text. A text that is given up has one line in the log, with the
+ * last failure. So if a call fails while the draft has text, the release reports that failure.
+ * Functions with a caller take its failure as that of the call that has failed, and empty it if the
+ * call is not to be logged by itself. */
+
+/* A call about the writer fails; has one failed since the last successful store? */
+void outcome_note_reported(struct writer *writer);
+bool outcome_has_reported(struct writer *writer);
+/* Did a store fail with -ESTALE, because another client changed the entity first? */
+bool outcome_has_lost(const struct writer *writer);
+/* Makes the draft's refusal of a text or size the failure of the call. Returns the error. */
+int outcome_refuse_text(struct caller *caller, int error, const struct draft_problem *problem);
+/* The draft refuses the text at a flush, fsync or touch, with -EINVAL. Of a DETACHED writer that
+ * does not matter: nothing of it is kept. If a write was refused before, its error is returned
+ * again: C libraries and Python report the error of close, not that of the write. */
+int outcome_refuse_flush(struct writer *writer, struct caller *caller,
+                         const struct draft_problem *problem);
+/* A store of `text` was refused. If another client changed the entity first, a text that is written
+ * in order goes to lost+found now, because the write is undone in the draft. Any other text stays
+ * in the draft until the release. is_reported: as of struct writer_loss. */
+void outcome_store_refused(struct writer *writer, struct caller *caller, struct bytes text,
+                           bool is_reported);
+void outcome_stored(struct writer *writer);
+/* A write of `bytes` was refused. What was written before it stays in the draft, and the release
+ * reports both. is_again: an earlier write has failed likewise, and nothing was stored since. */
+void outcome_write_refused(struct writer *writer, struct caller *caller, struct bytes bytes,
+                           bool is_again);
+/* The text has size 0: what was refused before does not concern the next text. */
+void outcome_text_emptied(struct writer *writer, struct caller *caller);
+/* The release reports the failure of `call`, so that a text has one line in the log. */
+void outcome_leave_to_release(struct writer *writer, struct failure *failure, const char *call);
+/* Reports the failure that was left to the release, if the text ends otherwise than by a release
+ * that gives it up. */
+void outcome_report_rest(struct writer *writer, struct caller *caller);
+/* Sets the reason why the text of the last handle is not stored, and returns its error. If a write
+ * failed, the text in lost+found lacks a part of what the program wrote: the reason says so. */
+int outcome_explain_end(struct writer *writer, struct caller *caller);
 
 #endif

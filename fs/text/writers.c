@@ -229,7 +229,7 @@ void writers_for_each_unstored(struct writers *writers,
     RB_FOREACH(writer, writer_map, &writers->map)
     {
         struct bytes text = draft_unstored(&writer->draft);
-        if (writer->state != WRITER_DETACHED && !writer->is_kept && text.size > 0)
+        if (writer->state != WRITER_DETACHED && !writer->outcome.is_kept && text.size > 0)
             visit(context, writer->address, text);
     }
 }
@@ -303,7 +303,7 @@ bool writers_held_is_unstored(struct held_writers *held)
     INSIDE(&writers->monitor);
     const struct writer *writer = writers_find_new_locked(writers, held->address);
     /* no writer of the name is busy */
-    bool is_unstored = writer && !is_later_file(held, writer) && !writer->may_be_stored;
+    bool is_unstored = writer && !is_later_file(held, writer) && !writer->outcome.may_be_stored;
     return is_unstored;
 }
 
@@ -366,7 +366,7 @@ static void note_renamed(struct writer *writer, const struct entity *before,
         return;
     later_etag_unref(TAKE_PTR(writer->queued));
     etag_set(known, page_etag(after->page, after->row));
-    writer->may_be_stored = false;
+    writer->outcome.may_be_stored = false;
     writer->state = WRITER_OPEN;
 }
 

@@ -9,7 +9,7 @@
  * its days. If a table only grows at its end, its fanout does not change.
  *
  * Only the rows decide, not the sizes of the pages in which they arrive, or what was known. */
-#include "cache/known/partition_tally.h"
+#include "cache/ahead/partition_tally.h"
 #include "cache/queue/overlay.h"
 
 #define FANOUT_FEW             512

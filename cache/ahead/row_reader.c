@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/ahead/row_reader.h"
-#include "cache/known/held_pages.h"
+#include "cache/ahead/held_pages.h"
 
 #define NEAR_FETCHES 3 /* a position that takes more requests is on another way */
 

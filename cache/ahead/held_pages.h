@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CACHE_KNOWN_HELD_PAGES_H
-#define CACHE_KNOWN_HELD_PAGES_H
+#ifndef CACHE_AHEAD_HELD_PAGES_H
+#define CACHE_AHEAD_HELD_PAGES_H
 /* References to the pages that a traversal has read and not visited yet, in key order. The range
  * cache does not evict a page with such a reference. Example: `find` reads the rows of a directory
  * for its names, and visits them afterwards.

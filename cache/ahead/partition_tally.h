@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CACHE_KNOWN_PARTITION_TALLY_H
-#define CACHE_KNOWN_PARTITION_TALLY_H
+#ifndef CACHE_AHEAD_PARTITION_TALLY_H
+#define CACHE_AHEAD_PARTITION_TALLY_H
 /* Counts rows, which are added in key order, and their partitions. One thread at a time. */
 #include "client/store/page.h"
 

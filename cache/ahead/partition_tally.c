@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cache/known/partition_tally.h"
+#include "cache/ahead/partition_tally.h"
 
 void partition_tally_init(struct partition_tally *tally)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cache/known/held_pages.h"
+#include "cache/ahead/held_pages.h"
 
 struct held_page {
     TAILQ_ENTRY(held_page) link;

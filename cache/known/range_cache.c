@@ -1,45 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/known/range_cache.h"
-#include "cache/known/range_map.h"
+#include "cache/known/range_cache_parts.h"
 #include "client/base/locked.h"
-
-#include <pthread.h>
 
 #define IDLE_TABLES    64  /* tables without a page that are kept for their floor */
 #define WALK_STEPS     256 /* pieces that a question looks at before it releases the lock */
 #define EVICTION_LOOKS 64  /* pages that eviction looks at before it releases the lock */
 #define PASSED_LOOKS   64  /* pieces that range_cache_passed looks at */
 
-struct table {
-    struct range_map map; /* the first: a page's map is its table's */
-    const char *name;
-    RB_ENTRY(table) by_name;
-    TAILQ_ENTRY(table) in_idle;
-    bool is_idle;
-    char text[];
-};
-_Static_assert(offsetof(struct table, map) == 0, "a page's map is its table's");
-
 static int compare_tables(const struct table *a, const struct table *b)
 {
     return strcmp(a->name, b->name);
 }
 
-RB_HEAD(table_tree, table);
 RB_GENERATE_INTERNAL(table_tree, table, by_name, compare_tables, static __attribute__((unused)))
-
-struct range_cache {
-    size_t max_bytes;
-    pthread_mutex_t lock;
-    /* guarded by lock */
-    struct table_tree tables;
-    TAILQ_HEAD(table_list, table) idle; /* tables without a page; the oldest first */
-    size_t idle_count;
-    uint64_t floor; /* of the tables that are not kept: no page with a lower order is taken */
-    struct range_holdings holdings;
-    struct page_queue passed, used; /* each page is in one; the first one is evicted first */
-    uint64_t evicted;
-};
 
 int range_cache_create(size_t max_bytes, struct range_cache **ret)
 {
@@ -451,14 +425,4 @@ void range_cache_stats(struct range_cache *cache, struct range_cache_stats *ret)
     LOCKED(&cache->lock);
     *ret = (struct range_cache_stats){
         .evicted = cache->evicted, .pages = cache->holdings.pages, .bytes = cache->holdings.bytes};
-}
-
-void range_cache_visit(struct range_cache *cache, range_map_visitor *visit, void *context)
-{
-    struct table *table;
-    LOCKED(&cache->lock);
-    RB_FOREACH(table, table_tree, &cache->tables)
-    {
-        visit(context, &table->map);
-    }
 }

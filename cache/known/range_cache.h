@@ -108,9 +108,4 @@ struct range_cache_stats {
 };
 void range_cache_stats(struct range_cache *cache, struct range_cache_stats *ret);
 
-/* For tests of the invariants: calls `visit` for each table's map, under the lock. */
-struct range_map;
-typedef void range_map_visitor(void *context, struct range_map *map);
-void range_cache_visit(struct range_cache *cache, range_map_visitor *visit, void *context);
-
 #endif

@@ -3,7 +3,8 @@
 #define TESTS_UNIT_RANGE_CHECK_H
 /* The invariants of range maps, and of a range cache with all its maps. Looks at every piece. */
 #include "cache/known/range_cache.h"
-#include "cache/known/range_map.h"
+#include "cache/known/range_cache_parts.h"
+#include "client/base/locked.h"
 #include "tests/unit/unit.h"
 
 struct range_map_check { /* zeroed at first; sums of all maps that were checked */
@@ -18,6 +19,14 @@ static int compare_check(const struct piece *a, const struct piece *b)
 }
 
 RB_GENERATE_INTERNAL(piece_tree, piece, in_tree, compare_check, static __attribute__((unused)));
+
+static int compare_table_names(const struct table *a, const struct table *b)
+{
+    return strcmp(a->name, b->name);
+}
+
+RB_GENERATE_INTERNAL(table_tree, table, by_name, compare_table_names,
+                     static __attribute__((unused)));
 
 static inline void assert_page_is_counted(struct range_map_check *check,
                                           const struct cached_page *page)
@@ -83,10 +92,9 @@ static inline void assert_keys_are_over_older_texts(struct range_map *map)
     }
 }
 
-/* Of one map; may be called for several in turn. context: struct range_map_check. */
-static inline void check_range_map(void *context, struct range_map *map)
+/* Of one map; may be called for several in turn. */
+static inline void check_range_map(struct range_map_check *check, struct range_map *map)
 {
-    struct range_map_check *check = context;
     check->empty_maps += range_map_is_empty(map);
     for (enum range_kind kind = 0; kind < RANGE_KINDS; kind++)
         assert_tree_is_sound(map, kind, check);
@@ -108,12 +116,21 @@ static inline void assert_queues_are_sound(const struct range_map_check *check)
     assert_int_equal(pages, check->pages);
 }
 
+/* Each table's map, under the lock. */
+static inline void check_range_maps(struct range_map_check *check, struct range_cache *cache)
+{
+    struct table *table;
+    LOCKED(&cache->lock);
+    RB_FOREACH(table, table_tree, &cache->tables)
+    check_range_map(check, &table->map);
+}
+
 /* While no other thread changes the cache. */
 static inline void assert_cache_is_sound(struct range_cache *cache)
 {
     struct range_map_check check = {0};
     struct range_cache_stats stats;
-    range_cache_visit(cache, check_range_map, &check);
+    check_range_maps(&check, cache);
     assert_queues_are_sound(&check);
     range_cache_stats(cache, &stats);
     assert_int_equal(check.pages, stats.pages);

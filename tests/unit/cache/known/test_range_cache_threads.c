@@ -132,7 +132,7 @@ static void *read_all(void *argument)
             range_cache_drop_table(shared->cache, "t", stamp);
         struct range_map_check check = {0};
         if (i % 50 == 0)
-            range_cache_visit(shared->cache, check_range_map, &check);
+            check_range_maps(&check, shared->cache);
     }
     return NULL;
 }

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CACHE_KNOWN_RANGE_CACHE_PARTS_H
+#define CACHE_KNOWN_RANGE_CACHE_PARTS_H
+/* Private to the range cache, and to the tests of its invariants. */
+#include "cache/known/range_map.h"
+
+#include <pthread.h>
+
+struct table {
+    struct range_map map; /* the first: a page's map is its table's */
+    const char *name;
+    RB_ENTRY(table) by_name;
+    TAILQ_ENTRY(table) in_idle;
+    bool is_idle;
+    char text[];
+};
+_Static_assert(offsetof(struct table, map) == 0, "a page's map is its table's");
+
+RB_HEAD(table_tree, table);
+
+struct range_cache {
+    size_t max_bytes;
+    pthread_mutex_t lock;
+    /* guarded by lock */
+    struct table_tree tables;
+    TAILQ_HEAD(table_list, table) idle; /* tables without a page; the oldest first */
+    size_t idle_count;
+    uint64_t floor; /* of the tables that are not kept: no page with a lower order is taken */
+    struct range_holdings holdings;
+    struct page_queue passed, used; /* each page is in one; the first one is evicted first */
+    uint64_t evicted;
+};
+
+#endif

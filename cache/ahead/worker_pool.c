@@ -1,27 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/ahead/worker_pool.h"
+#include "cache/ahead/worker_pool_parts.h"
 #include "client/base/locked.h"
 #include "client/base/thread.h"
 
 #include <assert.h>
-#include <pthread.h>
-
-struct worker_pool {
-    int slots, max_threads;
-    pthread_mutex_t lock;
-    pthread_cond_t is_work; /* a task may be started, or the pool ends */
-    pthread_cond_t is_done; /* a task has ended */
-    /* guarded by lock */
-    struct worker_task *first, **end; /* end: where the next task is linked */
-    struct lane {
-        int queued, running;
-    } lanes[LANES];
-    int queued, running; /* tasks of all lanes */
-    int startable;       /* of the queued ones, those whose lane has a slot for them */
-    int threads_made;
-    bool is_ending;
-    pthread_t threads[]; /* threads_made of max_threads */
-};
 
 int worker_pool_create(int slots, struct worker_pool **ret)
 {
@@ -34,7 +17,6 @@ int worker_pool_create(int slots, struct worker_pool **ret)
         return -ENOMEM;
     (void)pthread_mutex_init(&pool->lock, NULL);
     (void)pthread_cond_init(&pool->is_work, NULL);
-    (void)pthread_cond_init(&pool->is_done, NULL);
     pool->slots = slots;
     pool->max_threads = max_threads;
     pool->end = &pool->first;
@@ -52,7 +34,6 @@ void worker_pool_destroy(struct worker_pool *pool)
     (void)pthread_mutex_unlock(&pool->lock);
     for (int i = 0; i < pool->threads_made; i++)
         (void)pthread_join(pool->threads[i], NULL);
-    (void)pthread_cond_destroy(&pool->is_done);
     (void)pthread_cond_destroy(&pool->is_work);
     (void)pthread_mutex_destroy(&pool->lock);
     free(pool);
@@ -64,7 +45,6 @@ static void count_locked(struct worker_pool *pool, unsigned lane, int queued, in
     pool->startable -= MIN(counted->queued, MAX(pool->slots - counted->running, 0));
     counted->queued += queued;
     counted->running += running;
-    pool->queued += queued;
     pool->running += running;
     pool->startable += MIN(counted->queued, MAX(pool->slots - counted->running, 0));
 }
@@ -131,12 +111,6 @@ static struct worker_task *take_task_locked(struct worker_pool *pool)
     return task;
 }
 
-static void end_task_locked(struct worker_pool *pool, unsigned lane)
-{
-    count_locked(pool, lane, 0, -1);
-    (void)pthread_cond_broadcast(&pool->is_done);
-}
-
 static void *work(void *context)
 {
     struct worker_pool *pool = context;
@@ -148,7 +122,7 @@ static void *work(void *context)
         (void)pthread_mutex_unlock(&pool->lock);
         task->run(task);
         (void)pthread_mutex_lock(&pool->lock);
-        end_task_locked(pool, lane);
+        count_locked(pool, lane, 0, -1);
     }
     (void)pthread_mutex_unlock(&pool->lock);
     return NULL;
@@ -163,11 +137,4 @@ int worker_pool_submit(struct worker_pool *pool, struct worker_task *task)
     if (!is_taken) /* then it is the only one */
         (void)unlink_locked(pool, &pool->first);
     return is_taken ? 0 : -EAGAIN;
-}
-
-void worker_pool_wait_idle(struct worker_pool *pool)
-{
-    LOCKED(&pool->lock);
-    while (pool->queued > 0 || pool->running > 0)
-        (void)pthread_cond_wait(&pool->is_done, &pool->lock);
 }

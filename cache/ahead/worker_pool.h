@@ -36,9 +36,6 @@ struct worker_task { /* memory of the submitter, until it runs: `run` may free i
  * another lane may overtake them. Each runs exactly once. 0, or -EAGAIN: the pool has no thread and
  * could not create one. Then the task does not run. */
 int worker_pool_submit(struct worker_pool *pool, struct worker_task *task);
-/* Returns when no task is queued or runs, also none that a task submitted. For tests, because
- * another thread may submit again at once. Must not be called by a task. */
-void worker_pool_wait_idle(struct worker_pool *pool);
 
 DEFINE_CLEANUP(struct worker_pool *, worker_pool_destroy);
 

@@ -5,6 +5,7 @@
  * behind a gate, and consumers that take rows or names in order. A gate that is shut holds each
  * request until the test lets it through. */
 #include "cache/ahead/prefetcher.h"
+#include "tests/unit/cache/ahead/idle_pool.h"
 #include "tests/unit/fetching.h"
 
 #define PREFETCHED_MAX  ((size_t)1 << 20) /* bytes of a test's notes */
@@ -73,7 +74,7 @@ static inline struct caller *prefetching_caller(struct prefetching *setup)
 static inline size_t prefetching_asked(struct prefetching *setup)
 {
     if (setup->workers)
-        worker_pool_wait_idle(setup->workers);
+        wait_for_idle_pool(setup->workers);
     return gate_store_arrived(setup->fetching.store);
 }
 

@@ -58,7 +58,7 @@ static void they_leave_the_window_too(void **state)
     assert_int_equal(request_window_idle(setup.window, lane), 0);
     leave_sick(sick);
     gate_store_let(setup.fetching.store, GATE_OPEN);
-    worker_pool_wait_idle(setup.workers);
+    wait_for_idle_pool(setup.workers);
     assert_int_equal(prefetching_in_flight(&setup), 0);
     assert_int_equal(request_window_idle(setup.window, lane), 2);
     prefetching_tear_down(&setup);

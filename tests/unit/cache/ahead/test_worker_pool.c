@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cache/ahead/worker_pool.h"
+#include "tests/unit/cache/ahead/idle_pool.h"
 #include "tests/unit/refused_threads.h"
 
 #include <dirent.h>
@@ -176,7 +176,7 @@ static void a_thread_that_idles_is_used_again(void **state)
     struct worker_pool *pool = new_pool(40);
     for (int i = 0; i < 40; i++) {
         submit_all(pool, &tasks[i], 1, &tally);
-        worker_pool_wait_idle(pool);
+        wait_for_idle_pool(pool);
     }
     assert_int_equal(count_threads(true), 1);
     worker_pool_destroy(pool);
@@ -208,13 +208,13 @@ static void a_pool_is_idle_when_all_tasks_have_run(void **state)
     struct chained chained = {{.run = run_chained}, .pool = pool, .left = 1000};
     tally_init(&tally, NULL);
     (void)sem_init(&chained.done, 0, 0);
-    worker_pool_wait_idle(pool);
+    wait_for_idle_pool(pool);
     assert_int_equal(worker_pool_submit(pool, &chained.task), 0);
     submit_all(pool, tasks, 20, &tally);
-    worker_pool_wait_idle(pool);
+    wait_for_idle_pool(pool);
     assert_int_equal(chained.left, 0);
     assert_int_equal(tally.done, 20);
-    worker_pool_wait_idle(pool);
+    wait_for_idle_pool(pool);
     worker_pool_destroy(pool);
 }
 
@@ -230,7 +230,7 @@ static void a_thread_that_idles_is_counted_on_once(void **state)
         tally_init(&tally, &gate);
         struct worker_pool *pool = new_pool(2);
         submit_all(pool, tasks, 1, &first);
-        worker_pool_wait_idle(pool);
+        wait_for_idle_pool(pool);
         submit_all(pool, &tasks[1], 2, &tally);
         wait_for(&tally.begun, 2);
         open_gate(&gate, 2);

@@ -118,7 +118,7 @@ struct scratch_file *scratch_find(struct scratch *scratch, struct address direct
     LOCKED(&scratch->lock);
     struct scratch_file *file = find_locked(scratch, (struct location){directory, name});
     if (file)
-        (void)scratch_file_ref(file);
+        file->references++;
     return file;
 }
 
@@ -137,7 +137,7 @@ static char *copy_location(struct location where, struct location *ret)
 
 static void ref_node_file(struct node_file *file)
 {
-    (void)scratch_file_ref((struct scratch_file *)file);
+    ((struct scratch_file *)file)->references++;
 }
 
 static void unref_node_file(struct node_file *file)
@@ -377,7 +377,7 @@ int scratch_file_open(struct scratch_file *file)
     int r = has_ended_locked(file) ? -ESTALE : 0;
     if (r == 0) {
         file->handles++;
-        (void)scratch_file_ref(file);
+        file->references++;
     }
     return r;
 }
@@ -391,12 +391,6 @@ void scratch_file_close(struct scratch_file *file)
     end_locked(file);
     leave(file->scratch);
     scratch_file_unref(file);
-}
-
-struct scratch_file *scratch_file_ref(struct scratch_file *file)
-{
-    file->references++;
-    return file;
 }
 
 void scratch_file_unref(struct scratch_file *file)

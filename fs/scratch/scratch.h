@@ -94,8 +94,7 @@ void scratch_for_each_kept(struct scratch *scratch,
 
 /* Opens a handle, which holds a reference. -ESTALE: the file has ended. */
 int scratch_file_open(struct scratch_file *file);
-void scratch_file_close(struct scratch_file *file); /* takes NULL */
-struct scratch_file *scratch_file_ref(struct scratch_file *file);
+void scratch_file_close(struct scratch_file *file);                /* takes NULL */
 void scratch_file_unref(struct scratch_file *file);                /* takes NULL */
 struct node_file *scratch_node_file(struct scratch_file *file);    /* for fs/tree/inode; borrowed */
 struct scratch_file *scratch_of_node_file(struct node_file *file); /* takes over the reference */

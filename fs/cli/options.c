@@ -40,7 +40,7 @@ static const char *const of_mount8[] = {
     "lazytime",  "nolazytime", "nostrictatime", "mand",     "nomand",     "iversion",
     "noiversion"};
 
-bool options_parse_seconds(const char *text, int64_t *ret_ms)
+static bool parse_seconds(const char *text, int64_t *ret_ms)
 {
     struct bytes all = bytes_of(text);
     const char *point = strchr(text, '.');
@@ -64,7 +64,7 @@ bool options_parse_seconds(const char *text, int64_t *ret_ms)
     return seconds * 1000 + ms <= MAX_TTL_MS;
 }
 
-bool options_parse_bytes(const char *text, size_t *ret)
+static bool parse_bytes(const char *text, size_t *ret)
 {
     static const char units[] = "KMG";
     struct bytes digits = bytes_of(text);
@@ -113,8 +113,7 @@ static bool parse_count(const char *text, uint64_t max, int *ret)
 
 bool options_parse_timeout(const char *text, int64_t *ret_ms)
 {
-    return options_parse_seconds(text, ret_ms) && *ret_ms >= MIN_TIMEOUT_MS &&
-           *ret_ms <= MAX_TIMEOUT_MS;
+    return parse_seconds(text, ret_ms) && *ret_ms >= MIN_TIMEOUT_MS && *ret_ms <= MAX_TIMEOUT_MS;
 }
 
 /* How an option's value becomes a setting. False: the value is refused. A function that keeps the
@@ -123,7 +122,7 @@ typedef bool value_taker(struct options *ret, char **value);
 
 static bool take_ttl(struct options *ret, char **value)
 {
-    return options_parse_seconds(*value, &ret->ttl_ms);
+    return parse_seconds(*value, &ret->ttl_ms);
 }
 
 static bool take_timeout(struct options *ret, char **value)
@@ -133,12 +132,12 @@ static bool take_timeout(struct options *ret, char **value)
 
 static bool take_cache_size(struct options *ret, char **value)
 {
-    return options_parse_bytes(*value, &ret->cache_bytes);
+    return parse_bytes(*value, &ret->cache_bytes);
 }
 
 static bool take_pending_size(struct options *ret, char **value)
 {
-    return options_parse_bytes(*value, &ret->pending_bytes) &&
+    return parse_bytes(*value, &ret->pending_bytes) &&
            ret->pending_bytes >= OPTIONS_MIN_PENDING_BYTES;
 }
 

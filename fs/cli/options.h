@@ -68,14 +68,8 @@ struct option_name {
  * is.
  */
 bool options_find_near(struct bytes word, struct option_name *ret);
-/* Parses seconds with an optional fraction: "0.25" is 250 ms. False: not a number, or more than a
- * day. */
-bool options_parse_seconds(const char *text, int64_t *ret_ms);
-/* Parses the seconds of a timeout, from 1 to 3600, in the same way. False: the text is something
- * else. */
+/* Parses the seconds of a timeout, from 1 to 3600, with an optional fraction: "2.5" is 2500 ms.
+ * False: the text is something else. */
 bool options_parse_timeout(const char *text, int64_t *ret_ms);
-/* Parses a number of bytes with an optional unit K, M or G (1024, 1024^2, 1024^3 bytes): "64M".
- * False: not a number, or more than 64G. */
-bool options_parse_bytes(const char *text, size_t *ret);
 
 #endif

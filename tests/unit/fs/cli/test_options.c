@@ -19,6 +19,18 @@ static int parse(const char *text, struct options *ret, struct buffer *ret_left)
     return r;
 }
 
+/* One option with this value. */
+static int parse_value(const char *option, const char *value, struct options *ret)
+{
+    char text[64];
+    struct buffer left;
+    buffer_init(&left, 1000);
+    (void)snprintf(text, sizeof(text), "%s=%s", option, value);
+    int r = parse(text, ret, &left);
+    buffer_finish(&left);
+    return r;
+}
+
 static void our_options_are_taken_and_those_of_fuse_left(void **state)
 {
     (void)state;
@@ -172,9 +184,10 @@ static void seconds_have_fractions(void **state)
     } cases[] = {{"0", 0},     {"1", 1000},      {"0.2", 200},       {".5", 500},
                  {"2.", 2000}, {"1.2349", 1234}, {"86400", 86400000}};
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        int64_t ms;
-        assert_true(options_parse_seconds(cases[i].text, &ms));
-        assert_int_equal(ms, cases[i].expected);
+        struct options options;
+        assert_int_equal(parse_value("ttl", cases[i].text, &options), 0);
+        assert_int_equal(options.ttl_ms, cases[i].expected);
+        options_finish(&options);
     }
 }
 
@@ -195,9 +208,10 @@ static void bytes_have_units(void **state)
                  {"67108864K", (uint64_t)64 << 30},
                  {"68719476736", (uint64_t)64 << 30}};
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        size_t bytes;
-        assert_true(options_parse_bytes(cases[i].text, &bytes));
-        assert_int_equal(bytes, cases[i].expected);
+        struct options options;
+        assert_int_equal(parse_value("cache_size", cases[i].text, &options), 0);
+        assert_int_equal(options.cache_bytes, cases[i].expected);
+        options_finish(&options);
     }
     static const char *const bad[] = {"",
                                       "-1",
@@ -214,10 +228,9 @@ static void bytes_have_units(void **state)
                                       "18446744073709551617",
                                       "18014398509481984K"};
     for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
-        size_t bytes = 12345;
-        if (options_parse_bytes(bad[i], &bytes))
+        struct options options;
+        if (parse_value("cache_size", bad[i], &options) != -EINVAL)
             fail_msg("%s was taken", bad[i]);
-        assert_int_equal(bytes, 12345);
     }
 }
 

@@ -4,43 +4,34 @@
 #include "tests/unit/unit.h"
 
 /* One value of each type, and awkward ones. */
-static const struct bytes text = B("{\n"
-                                   "  \"PartitionKey\": \"p\",\n"
-                                   "  \"RowKey\": \"r\xC3\xA9\",\n"
-                                   "  \"Big@odata.type\": \"Edm.Int64\",\n"
-                                   "  \"Big\": \"9007199254740993\",\n"
-                                   "  \"Bin@odata.type\": \"Edm.Binary\",\n"
-                                   "  \"Bin\": \"AQID/w==\",\n"
-                                   "  \"Bits\": \"a'b\",\n"
-                                   "  \"C\": 3,\n"
-                                   "  \"Dbl@odata.type\": \"Edm.Double\",\n"
-                                   "  \"Dbl\": 3.0,\n"
-                                   "  \"Edge@odata.type\": \"Edm.Double\",\n"
-                                   "  \"Edge\": 9007199254740992.0,\n"
-                                   "  \"G@odata.type\": \"Edm.Guid\",\n"
-                                   "  \"G\": \"c9da6455-213d-42c9-9a79-3e9149a57833\",\n"
-                                   "  \"Huge@odata.type\": \"Edm.Double\",\n"
-                                   "  \"Huge\": 1e300,\n"
-                                   "  \"Inf@odata.type\": \"Edm.Double\",\n"
-                                   "  \"Inf\": \"Infinity\",\n"
-                                   "  \"Max@odata.type\": \"Edm.Int64\",\n"
-                                   "  \"Max\": \"9223372036854775807\",\n"
-                                   "  \"Nan@odata.type\": \"Edm.Double\",\n"
-                                   "  \"Nan\": \"NaN\",\n"
-                                   "  \"No\": false,\n"
-                                   "  \"Str\": \"b\",\n"
-                                   "  \"T@odata.type\": \"Edm.DateTime\",\n"
-                                   "  \"T\": \"2020-02-29T12:00:00.0000001Z\",\n"
-                                   "  \"Unknown@odata.type\": \"Edm.Other\",\n"
-                                   "  \"Unknown\": \"x\",\n"
-                                   "  \"Wide\": \"\xF0\x9F\x98\x80\",\n"
-                                   "  \"Yes\": true,\n"
-                                   "  \"_1\": -5,\n"
-                                   "  \"a\\\"b\": 1,\n"
-                                   "  \"e\": \"\",\n"
-                                   "  \"esc\": \"\\\"\\n\\ud800\",\n"
-                                   "  \"x\": \"small\"\n"
-                                   "}\n");
+static const struct bytes text =
+    B("{\n"
+      "  \"PartitionKey\": \"p\",\n"
+      "  \"RowKey\": \"r\xC3\xA9\",\n"
+      "  \"Big@odata.type\": \"Edm.Int64\",\n  \"Big\": \"9007199254740993\",\n"
+      "  \"Bin@odata.type\": \"Edm.Binary\",\n  \"Bin\": \"AQID/w==\",\n"
+      "  \"Bits\": \"a'b\",\n"
+      "  \"C\": 3,\n"
+      "  \"Dbl@odata.type\": \"Edm.Double\",\n  \"Dbl\": 3.0,\n"
+      "  \"Edge@odata.type\": \"Edm.Double\",\n  \"Edge\": 9007199254740992.0,\n"
+      "  \"G@odata.type\": \"Edm.Guid\",\n"
+      "  \"G\": \"c9da6455-213d-42c9-9a79-3e9149a57833\",\n"
+      "  \"Huge@odata.type\": \"Edm.Double\",\n  \"Huge\": 1e300,\n"
+      "  \"Inf@odata.type\": \"Edm.Double\",\n  \"Inf\": \"Infinity\",\n"
+      "  \"Max@odata.type\": \"Edm.Int64\",\n  \"Max\": \"9223372036854775807\",\n"
+      "  \"Nan@odata.type\": \"Edm.Double\",\n  \"Nan\": \"NaN\",\n"
+      "  \"No\": false,\n"
+      "  \"Str\": \"b\",\n"
+      "  \"T@odata.type\": \"Edm.DateTime\",\n  \"T\": \"2020-02-29T12:00:00.0000001Z\",\n"
+      "  \"Unknown@odata.type\": \"Edm.Other\",\n  \"Unknown\": \"x\",\n"
+      "  \"Wide\": \"\xF0\x9F\x98\x80\",\n"
+      "  \"Yes\": true,\n"
+      "  \"_1\": -5,\n"
+      "  \"a\\\"b\": 1,\n"
+      "  \"e\": \"\",\n"
+      "  \"esc\": \"\\\"\\n\\ud800\",\n"
+      "  \"x\": \"small\"\n"
+      "}\n");
 #define POSITION  B("p\0r\xC3\xA9")
 #define TIMESTAMP 15829776000000000 /* 2020-02-29T12:00:00Z */
 
@@ -54,19 +45,25 @@ static struct filter *make(struct bytes filter_text)
     return filter;
 }
 
-static int matches(struct bytes filter_text)
+static int matches_in(struct bytes entity, struct bytes filter_text)
 {
     struct filter *filter = make(filter_text);
-    int r = filter_matches(filter, POSITION, text, TIMESTAMP);
+    int r = filter_matches(filter, POSITION, entity, TIMESTAMP);
     filter_destroy(filter);
     return r;
 }
 
-#define assert_matches(literal, expected)                                                          \
-    do {                                                                                           \
-        if (matches(B(literal)) != (expected))                                                     \
-            fail_msg("%s", literal);                                                               \
-    } while (0)
+struct matching {
+    struct bytes filter;
+    int expected;
+};
+
+static void assert_matching(struct bytes entity, const struct matching *cases, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (matches_in(entity, cases[i].filter) != cases[i].expected)
+            fail_msg("%.*s", (int)cases[i].filter.size, cases[i].filter.data);
+}
 
 /* A comparison, its relation put in: the truth of eq, ne, gt, ge, lt, le, one letter each. */
 static void assert_relations(const char *property, const char *constant, const char *expected)
@@ -78,8 +75,8 @@ static void assert_relations(const char *property, const char *constant, const c
         (void)snprintf(comparison, sizeof(comparison), "%s %s %s", property, relations[i],
                        constant);
         (void)snprintf(mirror, sizeof(mirror), "%s %s %s", constant, mirrored[i], property);
-        if (matches(bytes_of(comparison)) != (expected[i] == '1') ||
-            matches(bytes_of(mirror)) != (expected[i] == '1'))
+        if (matches_in(text, bytes_of(comparison)) != (expected[i] == '1') ||
+            matches_in(text, bytes_of(mirror)) != (expected[i] == '1'))
             fail_msg("%s, or %s", comparison, mirror);
     }
 }
@@ -102,8 +99,6 @@ static void keys_are_compared_by_utf16_units(void **state)
     assert_relations("RowKey", "'r'", GREATER);
     assert_relations("RowKey", "'r\xF0\x9F\x98\x80'", LESS);
     assert_relations("RowKey", "5", OTHER_TYPE);
-    assert_relations("PartitionKey", "true", OTHER_TYPE);
-    assert_matches("PartitionKey", 0);
     assert_relations("partitionkey", "'p'", MISSING);
 }
 
@@ -134,9 +129,9 @@ static void numbers_are_compared_by_value(void **state)
     assert_relations("C", "3e0", EQUAL);
     assert_relations("C", "3.5", LESS);
     assert_relations("C", "2.5", GREATER);
+    assert_relations("C", "30", LESS);
     assert_relations("C", "-3", GREATER);
     assert_relations("Dbl", "3", EQUAL);
-    assert_relations("Dbl", "3L", EQUAL);
     assert_relations("Dbl", "4", LESS);
     assert_relations("_1", "-5", EQUAL);
     assert_relations("_1", "-5.5", GREATER);
@@ -184,7 +179,6 @@ static void other_types_have_their_orders(void **state)
     assert_relations("Timestamp", "datetime'2020-02-29T04:00-08:00'", EQUAL);
     assert_relations("T", "datetime'2020-02-29T12:00:00Z'", GREATER);
     assert_relations("T", "datetime'2020-02-29T12:00:00.0000002Z'", LESS);
-    assert_relations("Timestamp", "datetime'2020-02-29T12:00:00Z'", EQUAL);
     assert_relations("Timestamp", "datetime'2020-02-29T12:00:00.0000001Z'", LESS);
     assert_relations("Timestamp", "'2020-02-29T12:00:00Z'", OTHER_TYPE);
     assert_relations("G", "guid'c9da6455-213d-42c9-9a79-3e9149a57833'", EQUAL);
@@ -213,6 +207,8 @@ static void other_types_than_the_constants_have_none(void **state)
     assert_relations("Unknown", "'x'", OTHER_TYPE);
 }
 
+#define ONLY(type, value) "{\n  \"a@odata.type\": \"Edm." type "\",\n  \"a\": " value "\n}\n"
+
 /* What a service kept though its type does not allow it. */
 static void values_that_are_none_of_their_type_have_no_order(void **state)
 {
@@ -220,22 +216,17 @@ static void values_that_are_none_of_their_type_have_no_order(void **state)
     static const struct {
         struct bytes text, filter;
     } cases[] = {
-        {B("{\n  \"a@odata.type\": \"Edm.Int64\",\n  \"a\": \"x\"\n}\n"), B("a ne 1")},
+        {B(ONLY("Int64", "\"x\"")), B("a ne 1")},
         {B("{\n  \"a\": 99999999999999999999\n}\n"), B("a ne 1")},
-        {B("{\n  \"a@odata.type\": \"Edm.Double\",\n  \"a\": \"x\"\n}\n"), B("a ne 1")},
-        {B("{\n  \"a@odata.type\": \"Edm.Guid\",\n  \"a\": \"x\"\n}\n"),
-         B("a ne guid'c9da6455-213d-42c9-9a79-3e9149a57833'")},
-        {B("{\n  \"a@odata.type\": \"Edm.DateTime\",\n  \"a\": \"x\"\n}\n"),
-         B("a ne datetime'2020-02-29T12:00:00Z'")},
-        {B("{\n  \"a@odata.type\": \"Edm.Binary\",\n  \"a\": \"x\"\n}\n"), B("a ne X'00'")},
-        {B("{\n  \"a@odata.type\": \"Edm.String\",\n  \"a\": 5\n}\n"), B("a ne 'x'")},
-        {B("{\n  \"a@odata.type\": \"Edm.Boolean\",\n  \"a\": \"x\"\n}\n"), B("a ne true")},
+        {B(ONLY("Double", "\"x\"")), B("a ne 1")},
+        {B(ONLY("Guid", "\"x\"")), B("a ne guid'c9da6455-213d-42c9-9a79-3e9149a57833'")},
+        {B(ONLY("DateTime", "\"x\"")), B("a ne datetime'2020-02-29T12:00:00Z'")},
+        {B(ONLY("Binary", "\"x\"")), B("a ne X'00'")},
+        {B(ONLY("String", "5")), B("a ne 'x'")},
+        {B(ONLY("Boolean", "\"x\"")), B("a ne true")},
     };
-    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        struct filter *filter = make(cases[i].filter);
-        assert_int_equal(filter_matches(filter, POSITION, cases[i].text, 0), 1);
-        filter_destroy(filter);
-    }
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+        assert_int_equal(matches_in(cases[i].text, cases[i].filter), 1);
 }
 
 /* The comparisons are made in the order of the text. */
@@ -245,10 +236,7 @@ static void names_may_go_beyond_ascii(void **state)
     static const struct bytes wide = B("{\n  \"a\\\"\": 0,\n  \"aB\": 5,\n"
                                        "  \"z\": 1,\n  \"\xC3\xA9\": 2,\n"
                                        "  \"\xEF\xBF\xBD\": 3,\n  \"\xF0\x9F\x98\x80\": true\n}\n");
-    static const struct {
-        struct bytes filter;
-        int matches;
-    } cases[] = {
+    static const struct matching cases[] = {
         {B("aB eq 5"), 1}, /* behind a name with an escape, which is greater as it is written */
         {B("\xC3\xA9 eq 2"), 1},
         {B("2 eq \xC3\xA9"), 1},
@@ -259,11 +247,7 @@ static void names_may_go_beyond_ascii(void **state)
         {B("\xF0\x9F\x98\x80 eq true and \xEF\xBF\xBD eq 3 and \xC3\xA9 eq 2 and z eq 1"), 1},
         {B("(\xEF\xBF\xBD eq 4) or (\xC3\xA9 gt 1)"), 1},
     };
-    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        struct filter *filter = make(cases[i].filter);
-        assert_int_equal(filter_matches(filter, POSITION, wide, 0), cases[i].matches);
-        filter_destroy(filter);
-    }
+    assert_matching(wide, cases, ARRAY_SIZE(cases));
 }
 
 static void what_is_missing_equals_nothing(void **state)
@@ -271,10 +255,6 @@ static void what_is_missing_equals_nothing(void **state)
     (void)state;
     assert_relations("Missing", "'x'", MISSING);
     assert_relations("str", "'b'", MISSING);
-    assert_matches("not (Missing ne 'x')", 1);
-    assert_matches("not Missing ne 'x'", 1);
-    assert_matches("not Missing", 1);
-    assert_matches("Missing or Yes", 1);
     assert_relations("zzz", "1", MISSING);
     assert_relations("A", "1", MISSING);
 }
@@ -282,13 +262,15 @@ static void what_is_missing_equals_nothing(void **state)
 static void words_bind_in_their_order(void **state)
 {
     (void)state;
-    static const struct {
-        struct bytes filter;
-        int expected;
-    } cases[] = {
+    static const struct matching cases[] = {
         {B("Yes"), 1},
         {B("No"), 0},
         {B("Str"), 0},
+        {B("PartitionKey"), 0},
+        {B("not (Missing ne 'x')"), 1},
+        {B("not Missing ne 'x'"), 1},
+        {B("not Missing"), 1},
+        {B("Missing or Yes"), 1},
         {B("not No"), 1},
         {B("not not Yes"), 1},
         {B("not Yes or Yes"), 1},
@@ -310,18 +292,13 @@ static void words_bind_in_their_order(void **state)
         {B("PartitionKey eq 'q' or C eq 4"), 0},
         {B("eqx or Yes"), 1},
     };
-    for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
-        if (matches(cases[i].filter) != cases[i].expected)
-            fail_msg("%.*s", (int)cases[i].filter.size, cases[i].filter.data);
+    assert_matching(text, cases, ARRAY_SIZE(cases));
 }
 
 static void the_text_is_read_no_further_than_needed(void **state)
 {
     (void)state;
-    static const struct {
-        struct bytes filter;
-        int expected;
-    } cases[] = {
+    static const struct matching cases[] = {
         {B("PartitionKey eq 'q' and a eq 1"), 0},
         {B("PartitionKey eq 'p' or a eq 1"), 1},
         {B("not (PartitionKey eq 'p' or a eq 1)"), 0},
@@ -331,12 +308,7 @@ static void the_text_is_read_no_further_than_needed(void **state)
         {B("a eq 1 or b eq 1"), -EPROTO},
         {B("b eq 1"), -EPROTO},
     };
-    struct bytes broken = B("{\n  \"a\": 1,\n  \"b\"");
-    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        struct filter *filter = make(cases[i].filter);
-        assert_int_equal(filter_matches(filter, POSITION, broken, TIMESTAMP), cases[i].expected);
-        filter_destroy(filter);
-    }
+    assert_matching(B("{\n  \"a\": 1,\n  \"b\""), cases, ARRAY_SIZE(cases));
 }
 
 #define INPUT    "InvalidInput"
@@ -407,6 +379,7 @@ static const struct {
     {B("a eq binary'0g'"), {INPUT, HEX, 5}},
     {B("a eq 2147483648"), {INPUT, BEYOND, 5}},
     {B("a eq -2147483649"), {INPUT, BEYOND, 5}},
+    {B("a eq 10000000000"), {INPUT, BEYOND, 5}},
     {B("a eq 9223372036854775808L"), {INPUT, "no integer of 64 bits", 5}},
     {B("a eq 1.5L"), {INPUT, "no integer of 64 bits", 5}},
     {B("a eq 1e400"), {INPUT, NUMBER, 5}},
@@ -421,7 +394,6 @@ static const struct {
      {INPUT, "null is not supported: no comparison is true for an absent property", 5}},
     {B("a eq b"), {NOT_DONE, "a property compared with a property", 5}},
     {B("a eq  b"), {NOT_DONE, "a property compared with a property", 6}},
-    {B("PartitionKey eq RowKey"), {NOT_DONE, "a property compared with a property", 16}},
     {B("1 eq 1"), {NOT_DONE, "a constant compared with a constant", 5}},
     {B("'a' eq 'a'"), {NOT_DONE, "a constant compared with a constant", 7}},
     {B("startswith(a, 'b')"), {NOT_DONE, "the service has no functions", 0}},
@@ -490,20 +462,25 @@ static void everything_has_a_maximum(void **state)
     }
 }
 
+/* Initializes the buffers, which hold the bounds of the range. */
+static struct range bounds(struct bytes filter_text, struct buffer *lo, struct buffer *hi)
+{
+    struct range range;
+    struct filter *filter = make(filter_text);
+    buffer_init(lo, 2 * FILTER_MAX_BYTES);
+    buffer_init(hi, 2 * FILTER_MAX_BYTES);
+    assert_int_equal(filter_bounds(filter, lo, hi, &range), 0);
+    filter_destroy(filter);
+    return range;
+}
+
 static void assert_bounds(struct bytes filter_text, struct bytes lo, struct bytes hi)
 {
-    struct buffer lo_buffer, hi_buffer;
-    struct filter *filter = make(filter_text);
-    struct range range;
-    buffer_init(&lo_buffer, 2 * FILTER_MAX_BYTES);
-    buffer_init(&hi_buffer, 2 * FILTER_MAX_BYTES);
-    assert_int_equal(filter_bounds(filter, &lo_buffer, &hi_buffer, &range), 0);
+    _cleanup_(buffer_finish) struct buffer lo_buffer, hi_buffer;
+    struct range range = bounds(filter_text, &lo_buffer, &hi_buffer);
     assert_bytes(range.lo, lo);
     assert_bytes(range.hi, hi);
     assert_true(range_is_empty(range) || range_is_expressible(range));
-    filter_destroy(filter);
-    buffer_finish(&lo_buffer);
-    buffer_finish(&hi_buffer);
 }
 
 #define END B(POSITION_END)
@@ -573,16 +550,8 @@ static void contradictions_are_empty(void **state)
         B("PartitionKey eq 'p' and PartitionKey eq 'q' and RowKey eq 'r'"),
     };
     for (size_t i = 0; i < ARRAY_SIZE(filters); i++) {
-        struct buffer lo, hi;
-        struct range range;
-        struct filter *filter = make(filters[i]);
-        buffer_init(&lo, 2 * FILTER_MAX_BYTES);
-        buffer_init(&hi, 2 * FILTER_MAX_BYTES);
-        assert_int_equal(filter_bounds(filter, &lo, &hi, &range), 0);
-        assert_true(range_is_empty(range));
-        filter_destroy(filter);
-        buffer_finish(&lo);
-        buffer_finish(&hi);
+        _cleanup_(buffer_finish) struct buffer lo, hi;
+        assert_true(range_is_empty(bounds(filters[i], &lo, &hi)));
     }
 }
 

@@ -82,6 +82,17 @@ static inline void end(struct fixture *f)
     loopback_stop(&f->server);
 }
 
+static inline int list_tables(struct fixture *f, const char *only, struct buffer *ret)
+{
+    struct table_names names;
+    struct continuation *next = NULL;
+    buffer_init(&names.names, 10000);
+    int r = table_store_list_tables(f->store, only, NULL, &f->call, &names, &next);
+    assert_null(next);
+    *ret = names.names;
+    return r;
+}
+
 static inline void expect_request(struct fixture *f, const char *expected)
 {
     char *line = loopback_request_line(&f->server);

@@ -165,13 +165,8 @@ static void the_metric_has_a_sign(void **state)
 
 static int list(struct fixture *f)
 {
-    struct table_names names;
-    struct continuation *next = NULL;
-    buffer_init(&names.names, 10000);
-    int r = table_store_list_tables(f->store, NULL, NULL, &f->call, &names, &next);
-    assert_null(next);
-    buffer_finish(&names.names);
-    return r;
+    _cleanup_(buffer_finish) struct buffer names;
+    return list_tables(f, NULL, &names);
 }
 
 /* The last request has this date, and a signature of it. */

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/azure/service_error.h"
 #include "tests/unit/failing_cjson.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #define NOW (1735787045 * TICKS_PER_SEC) /* Thu, 02 Jan 2025 03:04:05 GMT */
 #define JSON(code)                                                                                 \

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/http/http_date.h"
 #include "client/base/clock.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 static const struct {
     int64_t seconds;

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/http/request_url.h"
+#include "tests/unit/unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
-
-#define P(literal) BYTES_LITERAL(literal)
-#define END        P(POSITION_END)
+#define END B(POSITION_END)
 
 #define HIGH_FIRST "\xED\xA0\x80"             /* U+D800 alone */
 #define HIGH_LAST  "\xED\xAF\xBF"             /* U+DBFF alone */
@@ -18,64 +14,64 @@ static const struct {
     const char *filter; /* decoded: %20 is a blank, %27 a quote */
     bool is_widened;
 } ranges[] = {
-    {{P(""), END}, "", false},
-    {{P("N"), END}, "PartitionKey ge 'N'", false},
-    {{P("N"), P("O")}, "PartitionKey ge 'N' and PartitionKey lt 'O'", false},
-    {{P("p\x01"), END}, "PartitionKey gt 'p'", false},
-    {{P("\x01"), END}, "PartitionKey gt ''", false},
-    {{P("p\x01"), P("q\0")}, "PartitionKey gt 'p' and PartitionKey lt 'q'", false},
-    {{P("p\0"), P("q\x01")}, "PartitionKey ge 'p' and PartitionKey le 'q'", false},
-    {{P("\0"), END}, "", false},
-    {{P(""), P("p\x01")}, "PartitionKey le 'p'", false},
-    {{P(""), P("\0")}, "PartitionKey lt ''", false},
-    {{P("p\0"), P("p\x01")}, "PartitionKey eq 'p'", false},
-    {{P("\0"), P("\x01")}, "PartitionKey eq ''", false},
-    {{P("p\0r"), P("p\x01")}, "PartitionKey eq 'p' and RowKey ge 'r'", false},
-    {{P("p\0r\x01"), P("p\x01")}, "PartitionKey eq 'p' and RowKey gt 'r'", false},
-    {{P("p\0\x01"), P("p\x01")}, "PartitionKey eq 'p' and RowKey gt ''", false},
-    {{P("p\0"), P("p\0r")}, "PartitionKey eq 'p' and RowKey lt 'r'", false},
-    {{P("p\0"), P("p\0r\x01")}, "PartitionKey eq 'p' and RowKey le 'r'", false},
-    {{P("p\0a"), P("p\0b")}, "PartitionKey eq 'p' and RowKey ge 'a' and RowKey lt 'b'", false},
-    {{P("p\0r"), P("p\0r\x01")}, "PartitionKey eq 'p' and RowKey ge 'r' and RowKey le 'r'", false},
-    {{P("p\0"), P("p\0")}, "PartitionKey eq 'p' and RowKey lt ''", false},
+    {{B(""), END}, "", false},
+    {{B("N"), END}, "PartitionKey ge 'N'", false},
+    {{B("N"), B("O")}, "PartitionKey ge 'N' and PartitionKey lt 'O'", false},
+    {{B("p\x01"), END}, "PartitionKey gt 'p'", false},
+    {{B("\x01"), END}, "PartitionKey gt ''", false},
+    {{B("p\x01"), B("q\0")}, "PartitionKey gt 'p' and PartitionKey lt 'q'", false},
+    {{B("p\0"), B("q\x01")}, "PartitionKey ge 'p' and PartitionKey le 'q'", false},
+    {{B("\0"), END}, "", false},
+    {{B(""), B("p\x01")}, "PartitionKey le 'p'", false},
+    {{B(""), B("\0")}, "PartitionKey lt ''", false},
+    {{B("p\0"), B("p\x01")}, "PartitionKey eq 'p'", false},
+    {{B("\0"), B("\x01")}, "PartitionKey eq ''", false},
+    {{B("p\0r"), B("p\x01")}, "PartitionKey eq 'p' and RowKey ge 'r'", false},
+    {{B("p\0r\x01"), B("p\x01")}, "PartitionKey eq 'p' and RowKey gt 'r'", false},
+    {{B("p\0\x01"), B("p\x01")}, "PartitionKey eq 'p' and RowKey gt ''", false},
+    {{B("p\0"), B("p\0r")}, "PartitionKey eq 'p' and RowKey lt 'r'", false},
+    {{B("p\0"), B("p\0r\x01")}, "PartitionKey eq 'p' and RowKey le 'r'", false},
+    {{B("p\0a"), B("p\0b")}, "PartitionKey eq 'p' and RowKey ge 'a' and RowKey lt 'b'", false},
+    {{B("p\0r"), B("p\0r\x01")}, "PartitionKey eq 'p' and RowKey ge 'r' and RowKey le 'r'", false},
+    {{B("p\0"), B("p\0")}, "PartitionKey eq 'p' and RowKey lt ''", false},
     /* quotes are doubled, all else is encoded, pairs become UTF-8 */
-    {{P("it's\0"), P("it's\x01")}, "PartitionKey eq 'it''s'", false},
-    {{P("a&b=%41+ ;\0"), P("a&b=%41+ ;\x01")}, "PartitionKey eq 'a%26b%3D%2541%2B %3B'", false},
-    {{P(EMOJI), END}, "PartitionKey ge '%F0%9F%98%80'", false},
-    {{P("\xC3\xBC\0"), P("\xC3\xBC\x01")}, "PartitionKey eq '%C3%BC'", false},
+    {{B("it's\0"), B("it's\x01")}, "PartitionKey eq 'it''s'", false},
+    {{B("a&b=%41+ ;\0"), B("a&b=%41+ ;\x01")}, "PartitionKey eq 'a%26b%3D%2541%2B %3B'", false},
+    {{B(EMOJI), END}, "PartitionKey ge '%F0%9F%98%80'", false},
+    {{B("\xC3\xBC\0"), B("\xC3\xBC\x01")}, "PartitionKey eq '%C3%BC'", false},
     /* no control character, unless a key of the service has it */
-    {{P("a\x7F"), P("b")}, "PartitionKey gt 'a~%EF%BF%BF' and PartitionKey lt 'b'", true},
-    {{P(LOW_FIRST "\x7F"), END}, "PartitionKey ge '%F4%8F%BF%BF'", true},
-    {{P("a\x7F\x01"), END}, "PartitionKey gt 'a%7F'", false},
-    {{P("a\x7F"
+    {{B("a\x7F"), B("b")}, "PartitionKey gt 'a~%EF%BF%BF' and PartitionKey lt 'b'", true},
+    {{B(LOW_FIRST "\x7F"), END}, "PartitionKey ge '%F4%8F%BF%BF'", true},
+    {{B("a\x7F\x01"), END}, "PartitionKey gt 'a%7F'", false},
+    {{B("a\x7F"
         "b"),
       END},
      "PartitionKey ge 'a%7Fb'",
      false},
-    {{P("a\x7F\0"), P("a\x7F\x01")}, "PartitionKey eq 'a%7F'", false},
+    {{B("a\x7F\0"), B("a\x7F\x01")}, "PartitionKey eq 'a%7F'", false},
     /* a lone surrogate: the nearest characters that UTF-8 has */
-    {{P("a" HIGH_FIRST "z"), P("b")}, "PartitionKey ge 'a%ED%9F%BF' and PartitionKey lt 'b'", true},
-    {{P("a" HIGH_FIRST "z\x01"), P("b")},
+    {{B("a" HIGH_FIRST "z"), B("b")}, "PartitionKey ge 'a%ED%9F%BF' and PartitionKey lt 'b'", true},
+    {{B("a" HIGH_FIRST "z\x01"), B("b")},
      "PartitionKey ge 'a%ED%9F%BF' and PartitionKey lt 'b'",
      true},
-    {{P("a" HIGH_LAST), P("b")},
+    {{B("a" HIGH_LAST), B("b")},
      "PartitionKey ge 'a%F4%8F%AF%BF' and PartitionKey lt 'b'", /* U+10FBFF */
      true},
-    {{P("a" LOW_FIRST), P("b")},
+    {{B("a" LOW_FIRST), B("b")},
      "PartitionKey ge 'a%F4%8F%BF%BF' and PartitionKey lt 'b'", /* U+10FFFF */
      true},
-    {{P(""), P("a" HIGH_FIRST)}, "PartitionKey lt 'a%F0%90%90%80'", true}, /* U+10400 */
-    {{P(""), P("a" HIGH_FIRST "\x01")}, "PartitionKey lt 'a%F0%90%90%80'", true},
-    {{P(""), P("a" HIGH_LAST)}, "PartitionKey lt 'a%EE%80%80'", true}, /* U+E000 */
-    {{P(""), P("a" LOW_FIRST)}, "PartitionKey lt 'a%EE%80%80'", true},
-    {{P(HIGH_FIRST "\0a"), P(HIGH_FIRST "\0b")},
+    {{B(""), B("a" HIGH_FIRST)}, "PartitionKey lt 'a%F0%90%90%80'", true}, /* U+10400 */
+    {{B(""), B("a" HIGH_FIRST "\x01")}, "PartitionKey lt 'a%F0%90%90%80'", true},
+    {{B(""), B("a" HIGH_LAST)}, "PartitionKey lt 'a%EE%80%80'", true}, /* U+E000 */
+    {{B(""), B("a" LOW_FIRST)}, "PartitionKey lt 'a%EE%80%80'", true},
+    {{B(HIGH_FIRST "\0a"), B(HIGH_FIRST "\0b")},
      "PartitionKey ge '%ED%9F%BF' and PartitionKey lt '%F0%90%90%80' and RowKey ge 'a' and RowKey "
      "lt 'b'",
      true},
-    {{P(HIGH_FIRST "\0"), P(HIGH_FIRST "\x01")},
+    {{B(HIGH_FIRST "\0"), B(HIGH_FIRST "\x01")},
      "PartitionKey ge '%ED%9F%BF' and PartitionKey lt '%F0%90%90%80'",
      true},
-    {{P("p\0" LOW_FIRST), P("p\0" LOW_FIRST "\x01")},
+    {{B("p\0" LOW_FIRST), B("p\0" LOW_FIRST "\x01")},
      "PartitionKey eq 'p' and RowKey ge '%F4%8F%BF%BF' and RowKey lt '%EE%80%80'",
      true},
 };
@@ -85,7 +81,7 @@ static void append_decoded(struct buffer *ret, struct bytes filter)
     for (size_t i = 0; i < filter.size; i++) {
         const char *rest = filter.data + i;
         bool is_blank = strncmp(rest, "%20", 3) == 0, is_quote = strncmp(rest, "%27", 3) == 0;
-        (void)buffer_append(ret, is_blank ? P(" ") : is_quote ? P("'") : (struct bytes){rest, 1});
+        (void)buffer_append(ret, is_blank ? B(" ") : is_quote ? B("'") : (struct bytes){rest, 1});
         i += is_blank || is_quote ? 2 : 0;
     }
 }
@@ -116,7 +112,7 @@ static void ranges_become_filters(void **state)
 static void filters_are_percent_encoded(void **state)
 {
     (void)state;
-    struct query query = {.range = {P("p\0it's"), P("p\x01")}, .top = 1000, .keys_only = true};
+    struct query query = {.range = {B("p\0it's"), B("p\x01")}, .top = 1000, .keys_only = true};
     struct buffer text;
     bool is_widened;
     buffer_init(&text, 4000);
@@ -136,30 +132,30 @@ static void filters_and_columns_of_the_caller_are_added(void **state)
         bool keys_only;
         const char *expected;
     } cases[] = {
-        {{P(""), END},
+        {{B(""), END},
          "n eq 1 or m ge 2L",
          NULL,
          false,
          "$filter=%28n%20eq%201%20or%20m%20ge%202L%29&$top=5"},
-        {{P("p\0"), P("p\x01")},
+        {{B("p\0"), B("p\x01")},
          "s eq '\xC3\xBC&+%'",
          NULL,
          false,
          "$filter=PartitionKey%20eq%20%27p%27%20and%20%28s%20eq%20%27%C3%BC%26%2B%25%27%29"
          "&$top=5"},
-        {{P(""), END},
+        {{B(""), END},
          NULL,
          "A,B",
          false,
          "$select=PartitionKey%2CRowKey%2CTimestamp%2CA%2CB&$top=5"},
-        {{P(""), END},
+        {{B(""), END},
          NULL,
          " RowKey, A ,,Timestamp,PartitionKey,RowKeys,",
          false,
          "$select=PartitionKey%2CRowKey%2CTimestamp%2CA%2CRowKeys&$top=5"},
-        {{P(""), END}, NULL, "", false, "$select=PartitionKey%2CRowKey%2CTimestamp&$top=5"},
-        {{P(""), END}, NULL, "A", true, "$select=PartitionKey%2CRowKey%2CTimestamp&$top=5"},
-        {{P("p"), END},
+        {{B(""), END}, NULL, "", false, "$select=PartitionKey%2CRowKey%2CTimestamp&$top=5"},
+        {{B(""), END}, NULL, "A", true, "$select=PartitionKey%2CRowKey%2CTimestamp&$top=5"},
+        {{B("p"), END},
          "b",
          "A&x=y",
          false,
@@ -186,9 +182,9 @@ static void keys_that_are_no_text_are_refused(void **state)
 {
     (void)state;
     static const struct range malformed[] = {
-        {P("\xFF\xFE"), END},
-        {P(""), P("\xC3")},
-        {P("p\0\xF0\x9F\x98\x80"), P("p\x01")}, /* UTF-8, not CESU-8 */
+        {B("\xFF\xFE"), END},
+        {B(""), B("\xC3")},
+        {B("p\0\xF0\x9F\x98\x80"), B("p\x01")}, /* UTF-8, not CESU-8 */
     };
     for (size_t i = 0; i < ARRAY_SIZE(malformed); i++) {
         struct query query = {.range = malformed[i], .top = 1};
@@ -203,7 +199,7 @@ static void keys_that_are_no_text_are_refused(void **state)
 static void too_long_a_url_is_an_error(void **state)
 {
     (void)state;
-    struct query query = {.range = {P("0123456789"), END}, .top = 1};
+    struct query query = {.range = {B("0123456789"), END}, .top = 1};
     struct buffer text;
     bool is_widened;
     buffer_init(&text, 20);
@@ -218,14 +214,14 @@ static void entity_paths_escape_keys(void **state)
         struct bytes position;
         const char *path;
     } paths[] = {
-        {P("pk\0rk"), "/t(PartitionKey='pk',RowKey='rk')"},
-        {P("\0"), "/t(PartitionKey='',RowKey='')"},
-        {P("o'clock +%\0\xC3\xBC~\xC3\xBC=\xE2\x82\xAC,(x)"),
+        {B("pk\0rk"), "/t(PartitionKey='pk',RowKey='rk')"},
+        {B("\0"), "/t(PartitionKey='',RowKey='')"},
+        {B("o'clock +%\0\xC3\xBC~\xC3\xBC=\xE2\x82\xAC,(x)"),
          "/t(PartitionKey='o%27%27clock%20%2B%25',RowKey='%C3%BC~%C3%BC%3D%E2%82%AC%2C%28x%29')"},
-        {P(EMOJI "\0a.b-c_d~e"), "/t(PartitionKey='%F0%9F%98%80',RowKey='a.b-c_d~e')"},
-        {P("i:00ff\0d:hello world.txt"),
+        {B(EMOJI "\0a.b-c_d~e"), "/t(PartitionKey='%F0%9F%98%80',RowKey='a.b-c_d~e')"},
+        {B("i:00ff\0d:hello world.txt"),
          "/t(PartitionKey='i%3A00ff',RowKey='d%3Ahello%20world.txt')"},
-        {P("..\0../x?y#z"), "/t(PartitionKey='..',RowKey='..%2Fx%3Fy%23z')"},
+        {B("..\0../x?y#z"), "/t(PartitionKey='..',RowKey='..%2Fx%3Fy%23z')"},
     };
     for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
         struct buffer text;
@@ -236,8 +232,8 @@ static void entity_paths_escape_keys(void **state)
     }
     struct buffer text;
     buffer_init(&text, 4000);
-    assert_int_equal(request_url_append_entity(&text, "t", P("p\0" LOW_FIRST)), -EILSEQ);
-    assert_int_equal(request_url_append_entity(&text, "t", P(HIGH_LAST "\0r")), -EILSEQ);
+    assert_int_equal(request_url_append_entity(&text, "t", B("p\0" LOW_FIRST)), -EILSEQ);
+    assert_int_equal(request_url_append_entity(&text, "t", B(HIGH_LAST "\0r")), -EILSEQ);
     buffer_finish(&text);
 }
 
@@ -319,7 +315,7 @@ static void tokens_are_sent_back_as_they_came(void **state)
 static void a_foreign_token_is_refused(void **state)
 {
     (void)state;
-    static const struct bytes tokens[] = {P("X\0"), P("Pabc"), P("P\0R"), P("\0")};
+    static const struct bytes tokens[] = {B("X\0"), B("Pabc"), B("P\0R"), B("\0")};
     for (size_t i = 0; i < ARRAY_SIZE(tokens); i++) {
         struct continuation *continuation = NULL;
         struct buffer text;
@@ -339,7 +335,7 @@ static void tables_are_asked_for_by_name(void **state)
     buffer_init(&text, 1000);
     assert_int_equal(request_url_append_table_query(&text, NULL, NULL), 0);
     assert_int_equal(text.size, 0);
-    assert_int_equal(continuation_create(P("Tnext\0"), BYTES_LITERAL(""), &continuation), 0);
+    assert_int_equal(continuation_create(B("Tnext\0"), BYTES_LITERAL(""), &continuation), 0);
     assert_int_equal(request_url_append_table_query(&text, "o'b&c", continuation), 0);
     assert_string_equal(buffer_string(&text),
                         "$filter=TableName%20eq%20%27o%27%27b%26c%27&NextTableName=next");

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/http/url.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 static void assert_part(const char *part, const char *expected)
 {

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/identity/connection.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #define KEY  "U0VDUkVULVNFQ1JFVC1TRUNSRVQ="
 #define KEY2 "T1RIRVItT1RIRVItT1RIRVItT1Q="

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/identity/connection_string.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #define BEFORE CONNECTION_STRING " "
 

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/identity/credential.h"
+#include "tests/unit/unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
 #include <cjson/cJSON.h>
 
 static cJSON *read_vectors(void)

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/identity/endpoint.h"
 #include "client/text/table_name.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 static const struct {
     const char *url, *known, *ret_url, *account, *table;

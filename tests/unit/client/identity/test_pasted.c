@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/identity/pasted.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 static void what_surrounds_a_value_is_cut_off(void **state)
 {

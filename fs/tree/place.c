@@ -33,7 +33,8 @@ static struct place_text *text_create(const char *table, struct range range, con
 {
     size_t table_size = size_of(table), filter_size = size_of(filter);
     struct bytes lo = range.lo, hi = range.hi;
-    struct place_text *text = malloc(sizeof(*text) + table_size + lo.size + hi.size + filter_size);
+    struct place_text *text =
+        calloc(1, sizeof(*text) + table_size + lo.size + hi.size + filter_size);
     if (!text)
         return NULL;
     *text = (struct place_text){.table_size = (uint32_t)table_size,
@@ -367,16 +368,12 @@ static int child_keyed(const struct place *parent, struct bytes name, struct pla
     int r = names_decode(name, kind, &key, &meaning);
     if (r < 0)
         return r;
-    switch (meaning) {
-    case NAME_MEANS_NOTHING:
+    if (meaning == NAME_MEANS_NOTHING)
         return -ENOENT;
-    case NAME_MEANS_KEY:
-        return kind == NAME_PREFIX ? child_of_prefix(parent, buffer_bytes(&key), ret)
-                                   : child_of_key(parent, buffer_bytes(&key), ret);
-    case NAME_MEANS_CUT:
+    if (meaning == NAME_MEANS_CUT)
         return make_cut(parent, buffer_bytes(&key), ret);
-    }
-    return -ENOENT;
+    return kind == NAME_PREFIX ? child_of_prefix(parent, buffer_bytes(&key), ret)
+                               : child_of_key(parent, buffer_bytes(&key), ret);
 }
 
 static int child_control_file(struct bytes name, struct place *ret)

@@ -1,75 +1,43 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/base/unicode.h"
-#include "fs/tree/filter_name.h"
-#include "fs/tree/place.h"
-#include "tests/unit/unit.h"
+#include "tests/unit/fs/tree/place_fixture.h"
 
 #include <pthread.h>
 
-static void child(const struct place *parent, const char *name, int expected, struct place *ret)
-{
-    int r = place_child(parent, bytes_of(name), ret);
-    if (r != expected)
-        fail_msg("%s: %d, not %d", name, r, expected);
-}
-
-static void paths_become_keys(void **state)
+static void a_path_becomes_the_keys_of_an_entity(void **state)
 {
     (void)state;
-    struct place root, table, partition, entity, none;
-    assert_int_equal(place_root(NULL, DIRECTORY_FLAT, &root), 0);
-    assert_int_equal(place_directory(&root).kind, DIRECTORY_TABLES);
-    child(&root, "packages", 0, &table);
-    struct directory directory = place_directory(&table);
-    assert_int_equal(directory.kind, DIRECTORY_FLAT);
-    assert_string_equal(directory.table, "packages");
-    assert_bytes(directory.range.lo, B(""));
-    assert_bytes(directory.range.hi, B("\xff"));
-    child(&table, "a#2B", 0, &partition);
-    directory = place_directory(&partition);
-    assert_int_equal(directory.kind, DIRECTORY_ENTITIES);
-    assert_bytes(directory.range.lo, B("a+\0"));
-    assert_bytes(directory.range.hi, B("a+\x01"));
-    child(&partition, "13.0.1.json", 0, &entity);
+    struct place entity, none;
+    follow_to(DIRECTORY_FLAT, "packages/a#2B/13.0.1.json", &entity);
     assert_int_equal(entity.kind, PLACE_ENTITY);
     assert_string_equal(place_address(&entity).table, "packages");
-    assert_bytes(place_address(&entity).position, B("a+\0"
-                                                    "13.0.1"));
-    child(&entity, "below", -ENOTDIR, &none);
+    assert_bytes(place_address(&entity).position, AT("a+", "13.0.1"));
+    assert_int_equal(place_child(&entity, B("below"), &none), -ENOTDIR);
     place_finish(&entity);
-    place_finish(&partition);
-    place_finish(&table);
-    place_finish(&root);
 }
 
 static void names_that_are_never_there(void **state)
 {
     (void)state;
-    struct place root, table, partition, none;
-    assert_int_equal(place_root(NULL, DIRECTORY_FLAT, &root), 0);
-    static const char *const no_tables[] = {
-        "a.b",
+    static const char *const absent[] = {
         "$batch",
         "a-b-c",
         "a.b",
         ".git",
         "tab\xC3\xA9lle",
-        "a234567890123456789012345678901234567890123456789012345678901234"};
-    for (size_t i = 0; i < ARRAY_SIZE(no_tables); i++)
-        child(&root, no_tables[i], -ENOENT, &none);
-    child(&root, "a23456789012345678901234567890123456789012345678901234567890123", 0, &table);
+        "a234567890123456789012345678901234567890123456789012345678901234",
+        "table/.tablefuse", /* at the root alone */
+        "table/part/x.txt",
+        ".tablefuse/nothing"};
+    char too_long[sizeof("table/part/") + NAME_MAX_BYTES + 1] = "table/part/";
+    const char *const long_path = too_long;
+    struct place table;
+    assert_refused(DIRECTORY_FLAT, -ENOENT, absent, ARRAY_SIZE(absent));
+    memset(too_long + strlen(too_long), 'x', NAME_MAX_BYTES + 1);
+    assert_refused(DIRECTORY_FLAT, -ENAMETOOLONG, &long_path, 1);
+    follow_to(DIRECTORY_FLAT, "a23456789012345678901234567890123456789012345678901234567890123",
+              &table);
     place_finish(&table);
-    child(&root, "table", 0, &table);
-    child(&table, ".tablefuse", -ENOENT, &none); /* at the root alone */
-    child(&table, "part", 0, &partition);
-    child(&partition, "x.txt", -ENOENT, &none);
-    char long_name[300];
-    memset(long_name, 'x', sizeof(long_name));
-    long_name[256] = '\0';
-    child(&partition, long_name, -ENAMETOOLONG, &none);
-    place_finish(&partition);
-    place_finish(&table);
-    place_finish(&root);
 }
 
 static void the_control_directory_is_at_the_root_even_of_a_table(void **state)
@@ -78,28 +46,11 @@ static void the_control_directory_is_at_the_root_even_of_a_table(void **state)
     struct place root, control, file;
     assert_int_equal(place_root("packages", DIRECTORY_FLAT, &root), 0);
     assert_int_equal(place_directory(&root).kind, DIRECTORY_FLAT);
-    child(&root, ".tablefuse", 0, &control);
+    assert_int_equal(place_child(&root, B(".tablefuse"), &control), 0);
     assert_int_equal(control.kind, PLACE_CONTROL_DIRECTORY);
-    child(&control, "errors", 0, &file);
+    assert_int_equal(place_child(&control, B("errors"), &file), 0);
     assert_int_equal(file.control_file, CONTROL_ERRORS);
-    child(&control, "nothing", -ENOENT, &file);
     place_finish(&root);
-}
-
-/* Follows a path below the root, as the kernel does; what it meets on the way is finished. */
-static int follow(enum directory_kind layout, const char *path, struct place *ret)
-{
-    int r = place_root(NULL, layout, ret);
-    while (r == 0 && *path) {
-        struct place next;
-        size_t size = strcspn(path, "/");
-        r = place_child(ret, (struct bytes){path, size}, &next);
-        place_finish(ret);
-        if (r == 0)
-            *ret = next;
-        path += size + (path[size] == '/');
-    }
-    return r;
 }
 
 struct expected_directory {
@@ -113,9 +64,7 @@ static void assert_directories(enum directory_kind layout,
 {
     for (size_t i = 0; i < n; i++) {
         struct place place;
-        int r = follow(layout, expected[i].path, &place);
-        if (r < 0)
-            fail_msg("%s: %d", expected[i].path, r);
+        follow_to(layout, expected[i].path, &place);
         struct directory directory = place_directory(&place);
         assert_int_equal(directory.kind, expected[i].kind);
         assert_string_equal(directory.table, "table");
@@ -124,16 +73,6 @@ static void assert_directories(enum directory_kind layout,
         assert_true(range_is_expressible(directory.range));
         assert_false(place.is_cut);
         place_finish(&place);
-    }
-}
-
-static void assert_absent(enum directory_kind layout, const char *const *paths, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        struct place place;
-        int r = follow(layout, paths[i], &place);
-        if (r != -ENOENT)
-            fail_msg("%s: %d", paths[i], r);
     }
 }
 
@@ -189,7 +128,7 @@ static void a_level_has_prefixes_and_keys(void **state)
         "table/N+/.tablefuse",
     };
     assert_directories(DIRECTORY_AUTO, expected, ARRAY_SIZE(expected));
-    assert_absent(DIRECTORY_AUTO, absent, ARRAY_SIZE(absent));
+    assert_refused(DIRECTORY_AUTO, -ENOENT, absent, ARRAY_SIZE(absent));
 }
 
 static void a_prefix_ends_behind_all_that_starts_so(void **state)
@@ -228,7 +167,7 @@ static void a_prefix_ends_behind_all_that_starts_so(void **state)
         "table/\xF0\x9F\x8F\xBF+/#ED#A0#BC\xEE\x80\x80z+", /* in its range, but not below it */
     };
     assert_directories(DIRECTORY_AUTO, expected, ARRAY_SIZE(expected));
-    assert_absent(DIRECTORY_AUTO, absent, ARRAY_SIZE(absent));
+    assert_refused(DIRECTORY_AUTO, -ENOENT, absent, ARRAY_SIZE(absent));
 }
 
 static void flat_lists_all_partitions(void **state)
@@ -240,11 +179,7 @@ static void flat_lists_all_partitions(void **state)
         {"table/N+/Ne+/.flat", DIRECTORY_FLAT, B("Ne"), B("Nf")},
         {"table/.flat/zlib", DIRECTORY_ENTITIES, B("zlib\0"), B("zlib\x01")},
         {"table/N+/.flat/Newton", DIRECTORY_ENTITIES, B("Newton\0"), B("Newton\x01")},
-        {"table/.flat/p/2024+", DIRECTORY_ENTITIES,
-         B("p\0"
-           "2024"),
-         B("p\0"
-           "2025")},
+        {"table/.flat/p/2024+", DIRECTORY_ENTITIES, AT("p", "2024"), AT("p", "2025")},
     };
     static const char *const absent_below_a_level[] = {".flat",
                                                        "table/.flat/.flat",
@@ -258,158 +193,25 @@ static void flat_lists_all_partitions(void **state)
     static const struct expected_directory in_flat_layout[] = {
         {"table", DIRECTORY_FLAT, B(""), B("\xff")},
         {"table/p", DIRECTORY_ENTITIES, B("p\0"), B("p\x01")},
-        {"table/p/2024+", DIRECTORY_ENTITIES,
-         B("p\0"
-           "2024"),
-         B("p\0"
-           "2025")},
+        {"table/p/2024+", DIRECTORY_ENTITIES, AT("p", "2024"), AT("p", "2025")},
         {"table/.flat", DIRECTORY_FLAT, B(""), B("\xff")},
     };
     static const char *const absent_in_flat_layout[] = {"table/N+", "table/N+/Newton",
                                                         "table/.flat/.flat", "table/.flat/N+"};
     assert_directories(DIRECTORY_AUTO, below_a_level, ARRAY_SIZE(below_a_level));
-    assert_absent(DIRECTORY_AUTO, absent_below_a_level, ARRAY_SIZE(absent_below_a_level));
+    assert_refused(DIRECTORY_AUTO, -ENOENT, absent_below_a_level, ARRAY_SIZE(absent_below_a_level));
     assert_directories(DIRECTORY_FLAT, in_flat_layout, ARRAY_SIZE(in_flat_layout));
-    assert_absent(DIRECTORY_FLAT, absent_in_flat_layout, ARRAY_SIZE(absent_in_flat_layout));
-}
-
-/* The directory of the path: with the filter; or the errno. */
-static void assert_filtered(const char *path, enum directory_kind kind, struct bytes lo,
-                            struct bytes hi, const char *filter)
-{
-    struct place place;
-    int r = follow(DIRECTORY_AUTO, path, &place);
-    if (r < 0)
-        fail_msg("%s: %d", path, r);
-    struct directory directory = place_directory(&place);
-    assert_int_equal(place.kind, PLACE_DIRECTORY);
-    assert_int_equal(directory.kind, kind);
-    assert_string_equal(directory.table, "table");
-    assert_bytes(directory.range.lo, lo);
-    assert_bytes(directory.range.hi, hi);
-    assert_string_equal(directory.filter ? directory.filter : "none", filter);
-    place_finish(&place);
-}
-
-static void a_filter_is_a_directory_with_another_listing(void **state)
-{
-    (void)state;
-    struct bytes newton = B("Newton\0"), newton_end = B("Newton\x01");
-    assert_filtered("table", DIRECTORY_AUTO, B(""), B("\xff"), "none");
-    assert_filtered("table/.filter/A eq 1", DIRECTORY_FLAT, B(""), B("\xff"), "A eq 1");
-    assert_filtered("table/.flat/.filter/A", DIRECTORY_FLAT, B(""), B("\xff"), "A");
-    assert_filtered("table/N+/.filter/A", DIRECTORY_FLAT, B("N"), B("O"), "A");
-    assert_filtered("table/.filter/A/Newton", DIRECTORY_ENTITIES, newton, newton_end, "A");
-    assert_filtered("table/Newton/.filter/A", DIRECTORY_ENTITIES, newton, newton_end, "A");
-    assert_filtered("table/.filter/A/Newton/.filter/B", DIRECTORY_ENTITIES, newton, newton_end,
-                    "(A) and (B)");
-    assert_filtered("table/.filter/A/.filter/B/.filter/C or D", DIRECTORY_FLAT, B(""), B("\xff"),
-                    "((A) and (B)) and (C or D)");
-    assert_filtered("table/.filter/A/p/1+", DIRECTORY_ENTITIES,
-                    B("p\0"
-                      "1"),
-                    B("p\0"
-                      "2"),
-                    "A");
-    assert_filtered("table/.filter/A eq 'a#2Fb#23#2F'", DIRECTORY_FLAT, B(""), B("\xff"),
-                    "A eq 'a/b#/'");
-    static const char *const absent[] = {".filter", "table/.filter/A/N+", "table/.filter/A/.flat",
-                                         "table/N+/.filter/A/zlib"};
-    assert_absent(DIRECTORY_AUTO, absent, ARRAY_SIZE(absent));
-}
-
-/* All directories below have a copy of the joined text. */
-static void nested_filters_have_an_end(void **state)
-{
-    (void)state;
-    char path[8192] = "table";
-    struct place place;
-    for (int i = 0; i < 9; i++) {
-        size_t size = strlen(path);
-        (void)snprintf(path + size, sizeof(path) - size, "/.filter/A eq '%0200d'", i);
-        assert_int_equal(follow(DIRECTORY_AUTO, path, &place), 0);
-        assert_true(strlen(place_directory(&place).filter) < FILTER_NAME_MAX_BYTES);
-        place_finish(&place);
-    }
-    size_t size = strlen(path);
-    (void)snprintf(path + size, sizeof(path) - size, "/.filter/A eq '%0200d'", 9);
-    assert_int_equal(follow(DIRECTORY_AUTO, path, &place), -ENAMETOOLONG);
-}
-
-static void what_is_below_a_filter_is_what_its_key_says(void **state)
-{
-    (void)state;
-    struct place filtered, plain, filters;
-    assert_int_equal(follow(DIRECTORY_AUTO, "table/.filter/A/p/r.json", &filtered), 0);
-    assert_int_equal(follow(DIRECTORY_AUTO, "table/p/r.json", &plain), 0);
-    assert_int_equal(address_compare(place_address(&filtered), place_address(&plain)), 0);
-    assert_int_equal(place_number(&filtered), place_number(&plain));
-    place_finish(&filtered);
-    place_finish(&plain);
-    assert_int_equal(follow(DIRECTORY_AUTO, "table/p/.filter", &filters), 0);
-    assert_int_equal(filters.kind, PLACE_FILTERS);
-    assert_true(filters.is_given);
-    place_finish(&filters);
-}
-
-/* Programs take two directories with one number for a loop. */
-static void directories_of_filters_have_their_own_numbers(void **state)
-{
-    (void)state;
-    static const char *const paths[] = {
-        "table/p",           "table/p/.filter", "table/p/.filter/A",          "table/p/.filter/B",
-        "table/.filter/A/p", "table/.filter/A", "table/.filter/A/.filter/B/p"};
-    uint64_t numbers[ARRAY_SIZE(paths)];
-    for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
-        struct place place;
-        assert_int_equal(follow(DIRECTORY_AUTO, paths[i], &place), 0);
-        numbers[i] = place_number(&place);
-        place_finish(&place);
-        for (size_t k = 0; k < i; k++)
-            assert_true(numbers[k] != numbers[i]);
-    }
-}
-
-static void a_name_that_is_no_filter_is_refused(void **state)
-{
-    (void)state;
-    static const char *const wrong[] = {
-        "table/.filter/A eq",     "table/.filter/(A",         "table/.filter/.x",
-        "table/.filter/A eq '#'", "table/.filter/A eq '#2f'", "table/.filter/A/.filter/B)or(C"};
-    for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
-        struct place place;
-        int r = follow(DIRECTORY_AUTO, wrong[i], &place);
-        if (r != -EINVAL)
-            fail_msg("%s: %d", wrong[i], r);
-    }
-}
-
-static void a_settled_directory_keeps_its_filter(void **state)
-{
-    (void)state;
-    struct place place;
-    struct settlement settlement = {"table", B("p"), B("q")};
-    assert_int_equal(follow(DIRECTORY_AUTO, "table/.filter/A/p", &place), 0);
-    assert_int_equal(place_settle(&place, &settlement), 0);
-    assert_bytes(place_directory(&place).range.lo, B("q\0"));
-    assert_string_equal(place_directory(&place).filter, "A");
-    place_finish(&place);
+    assert_refused(DIRECTORY_FLAT, -ENOENT, absent_in_flat_layout,
+                   ARRAY_SIZE(absent_in_flat_layout));
 }
 
 static void row_keys_have_prefixes_too(void **state)
 {
     (void)state;
     static const struct expected_directory expected[] = {
-        {"table/p/2024-05+", DIRECTORY_ENTITIES,
-         B("p\0"
-           "2024-05"),
-         B("p\0"
-           "2024-06")},
-        {"table/p/2024-05+/2024-05-1+", DIRECTORY_ENTITIES,
-         B("p\0"
-           "2024-05-1"),
-         B("p\0"
-           "2024-05-2")},
+        {"table/p/2024-05+", DIRECTORY_ENTITIES, AT("p", "2024-05"), AT("p", "2024-06")},
+        {"table/p/2024-05+/2024-05-1+", DIRECTORY_ENTITIES, AT("p", "2024-05-1"),
+         AT("p", "2024-05-2")},
         {"table/p/a.json+", DIRECTORY_ENTITIES, B("p\0a.json"), B("p\0a.jsoo")},
         {"table/p/#2Ejson+", DIRECTORY_ENTITIES, B("p\0.json"), B("p\0.jsoo")},
         {"table/p/a#2B+", DIRECTORY_ENTITIES, B("p\0a+"), B("p\0a,")},
@@ -428,12 +230,9 @@ static void entities_lie_below_prefixes_of_their_row_key(void **state)
         const char *path;
         struct bytes position;
     } entities[] = {
-        {"table/p/2024-05+/2024-05-07.json", B("p\0"
-                                               "2024-05-07")},
-        {"table/p/2024-05+/2024-05.json", B("p\0"
-                                            "2024-05")},
-        {"table/p/2024-05+/2024-05-1+/2024-05-10.json", B("p\0"
-                                                          "2024-05-10")},
+        {"table/p/2024-05+/2024-05-07.json", AT("p", "2024-05-07")},
+        {"table/p/2024-05+/2024-05.json", AT("p", "2024-05")},
+        {"table/p/2024-05+/2024-05-1+/2024-05-10.json", AT("p", "2024-05-10")},
         {"table/p/a+.json", B("p\0a+")},
         {"table/p/#00.json", B("p\0")},
         {"table/p/a.json+/a.json.json", B("p\0a.json")},
@@ -456,9 +255,9 @@ static void entities_lie_below_prefixes_of_their_row_key(void **state)
     };
     for (int layout = DIRECTORY_AUTO; layout <= DIRECTORY_FLAT; layout++) {
         struct place place;
-        assert_absent((enum directory_kind)layout, absent, ARRAY_SIZE(absent));
+        assert_refused((enum directory_kind)layout, -ENOENT, absent, ARRAY_SIZE(absent));
         for (size_t i = 0; i < ARRAY_SIZE(entities); i++) {
-            assert_int_equal(follow((enum directory_kind)layout, entities[i].path, &place), 0);
+            follow_to((enum directory_kind)layout, entities[i].path, &place);
             assert_int_equal(place.kind, PLACE_ENTITY);
             assert_bytes(place_address(&place).position, entities[i].position);
             place_finish(&place);
@@ -466,80 +265,74 @@ static void entities_lie_below_prefixes_of_their_row_key(void **state)
     }
 }
 
-/* The range that is looked through for a cut name; -ENOENT: nothing in the directory can have it.
- */
-static void assert_cut_in(const char *directory, enum name_kind name_kind, struct bytes key,
-                          enum directory_kind kind, struct bytes lo, struct bytes hi)
+/* Looks up the cut name of the key. */
+static int cut_in(const char *directory, struct bytes key, struct place *ret_parent,
+                  struct place *ret_cut)
+{
+    struct buffer name = {.max = NAME_MAX_BYTES};
+    follow_to(DIRECTORY_AUTO, directory, ret_parent);
+    bool is_row = place_lies_in_partition(ret_parent);
+    assert_int_equal(names_encode(key, is_row ? NAME_ENTITY : NAME_PARTITION, &name), 0);
+    int r = place_child(ret_parent, buffer_bytes(&name), ret_cut);
+    buffer_finish(&name);
+    return r;
+}
+
+/* The directory whose listing has the key. */
+static void assert_cut_in(const char *directory, struct bytes key, struct range expected)
 {
     struct place parent, cut, found;
-    struct buffer name;
-    buffer_init(&name, NAME_MAX_BYTES);
-    assert_int_equal(follow(DIRECTORY_AUTO, directory, &parent), 0);
-    assert_int_equal(names_encode(key, name_kind, &name), 0);
-    assert_int_equal(place_child(&parent, buffer_bytes(&name), &cut), 0);
+    assert_int_equal(cut_in(directory, key, &parent, &cut), 0);
+    bool is_row = place_lies_in_partition(&parent);
     assert_true(cut.is_cut);
-    assert_int_equal(place_directory(&cut).kind, kind);
-    assert_bytes(place_directory(&cut).range.lo, lo);
-    assert_bytes(place_directory(&cut).range.hi, hi);
+    assert_int_equal(place_directory(&cut).kind, is_row ? DIRECTORY_ENTITIES : DIRECTORY_FLAT);
+    assert_bytes(place_directory(&cut).range.lo, expected.lo);
+    assert_bytes(place_directory(&cut).range.hi, expected.hi);
     assert_int_equal(place_of_key(&parent, key, &found), 0);
     struct bytes position = place_address(&found).position;
-    assert_true(range_holds(place_directory(&cut).range, position));
-    assert_bytes(name_kind == NAME_ENTITY ? position_row_key(position)
-                                          : position_partition_key(position),
-                 key);
+    assert_true(range_holds(expected, position));
+    assert_bytes(is_row ? position_row_key(position) : position_partition_key(position), key);
     place_finish(&found);
     place_finish(&cut);
     place_finish(&parent);
-    buffer_finish(&name);
 }
 
-static void assert_no_cut_in(const char *directory, enum name_kind kind, struct bytes key)
+/* Nothing in the directory can have the name. */
+static void assert_no_cut_in(const char *directory, struct bytes key)
 {
     struct place parent, none;
-    struct buffer name;
-    buffer_init(&name, NAME_MAX_BYTES);
-    assert_int_equal(follow(DIRECTORY_AUTO, directory, &parent), 0);
-    assert_int_equal(names_encode(key, kind, &name), 0);
-    assert_int_equal(place_child(&parent, buffer_bytes(&name), &none), -ENOENT);
+    assert_int_equal(cut_in(directory, key, &parent, &none), -ENOENT);
     place_finish(&parent);
-    buffer_finish(&name);
 }
 
 static void a_cut_name_lies_in_both_ranges(void **state)
 {
     (void)state;
-    char key[512], hi[512], row_lo[2 + 512] = "p", row_hi[2 + 512] = "p";
-    struct buffer deep;
+    enum { SHOWN = 237, ROW_SHOWN = 2 + 232 }; /* what the names have of a key */
+    char key[512], hi[512], row_lo[2 + 512] = "p", row_hi[2 + 512] = "p", deep[512];
     memset(key, 'k', sizeof(key));
     memset(hi, 'k', sizeof(hi));
     memset(row_lo + 2, 'k', 512);
     memset(row_hi + 2, 'k', 512);
-    hi[236] = 'l';
-    row_hi[2 + 231] = 'l';
-    struct bytes long_key = {key, sizeof(key)};
-    struct bytes cut_lo = {key, 237}, cut_hi = {hi, 237};
-    assert_cut_in("table", NAME_PARTITION, long_key, DIRECTORY_FLAT, cut_lo, cut_hi);
-    assert_cut_in("table/k+", NAME_PARTITION, long_key, DIRECTORY_FLAT, cut_lo, cut_hi);
-    assert_cut_in("table/.flat", NAME_PARTITION, long_key, DIRECTORY_FLAT, cut_lo, cut_hi);
-    assert_cut_in("table/k+/.flat", NAME_PARTITION, long_key, DIRECTORY_FLAT, cut_lo, cut_hi);
-    assert_no_cut_in("table/j+", NAME_PARTITION, long_key);
-    assert_no_cut_in("table/l+/.flat", NAME_PARTITION, long_key);
-    assert_no_cut_in("table/kkl+", NAME_PARTITION, long_key);
-    assert_cut_in("table/p", NAME_ENTITY, long_key, DIRECTORY_ENTITIES,
-                  (struct bytes){row_lo, 2 + 232}, (struct bytes){row_hi, 2 + 232});
-    assert_cut_in("table/p/kk+", NAME_ENTITY, long_key, DIRECTORY_ENTITIES,
-                  (struct bytes){row_lo, 2 + 232}, (struct bytes){row_hi, 2 + 232});
-    assert_no_cut_in("table/p/kkl+", NAME_ENTITY, long_key);
+    hi[SHOWN - 1] = row_hi[ROW_SHOWN - 1] = 'l';
+    const struct bytes long_key = {key, sizeof(key)};
+    const struct range shown = {{key, SHOWN}, {hi, SHOWN}},
+                       row_shown = {{row_lo, ROW_SHOWN}, {row_hi, ROW_SHOWN}};
+    assert_cut_in("table", long_key, shown);
+    assert_cut_in("table/k+", long_key, shown);
+    assert_cut_in("table/.flat", long_key, shown);
+    assert_cut_in("table/k+/.flat", long_key, shown);
+    assert_no_cut_in("table/j+", long_key);
+    assert_no_cut_in("table/l+/.flat", long_key);
+    assert_no_cut_in("table/kkl+", long_key);
+    assert_cut_in("table/p", long_key, row_shown);
+    assert_cut_in("table/p/kk+", long_key, row_shown);
+    assert_no_cut_in("table/p/kkl+", long_key);
     /* a directory whose prefix is longer than what the cut name shows of the key */
-    buffer_init(&deep, 512);
-    (void)buffer_append_string(&deep, "table/");
-    (void)buffer_append(&deep, bytes_first(long_key, 240));
-    (void)buffer_append_string(&deep, "+");
-    hi[236] = 'k';
+    (void)snprintf(deep, sizeof(deep), "table/%.240s+", key);
+    hi[SHOWN - 1] = 'k';
     hi[239] = 'l';
-    assert_cut_in(buffer_string(&deep), NAME_PARTITION, long_key, DIRECTORY_FLAT,
-                  bytes_first(long_key, 240), (struct bytes){hi, 240});
-    buffer_finish(&deep);
+    assert_cut_in(deep, long_key, (struct range){{key, 240}, {hi, 240}});
 }
 
 static void what_is_there_without_a_question(void **state)
@@ -565,7 +358,7 @@ static void what_is_there_without_a_question(void **state)
     };
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         struct place place;
-        assert_int_equal(follow(DIRECTORY_AUTO, cases[i].path, &place), 0);
+        follow_to(DIRECTORY_AUTO, cases[i].path, &place);
         struct directory directory = place_directory(&place);
         assert_int_equal(place.is_given, cases[i].is_given);
         assert_int_equal(directory_is_table(&directory), cases[i].is_table);
@@ -576,18 +369,16 @@ static void what_is_there_without_a_question(void **state)
 static void a_table_in_the_directory_drop(void **state)
 {
     (void)state;
-    struct place drop, table, none;
-    assert_int_equal(follow(DIRECTORY_AUTO, ".tablefuse/drop", &drop), 0);
+    static const char *const absent[] = {".tablefuse/drop/packages!/p", ".tablefuse/drop/packages",
+                                         ".tablefuse/drop/packages!!",  ".tablefuse/drop/!",
+                                         ".tablefuse/drop/a b!",        ".tablefuse/drop/.flat"};
+    struct place drop, table;
+    follow_to(DIRECTORY_AUTO, ".tablefuse/drop", &drop);
     assert_int_equal(drop.kind, PLACE_DROP_DIRECTORY);
-    child(&drop, "packages!", 0, &table);
+    follow_to(DIRECTORY_AUTO, ".tablefuse/drop/packages!", &table);
     assert_int_equal(table.kind, PLACE_DROPPED_TABLE);
     assert_string_equal(place_directory(&table).table, "packages");
-    child(&table, "p", -ENOENT, &none);
-    child(&drop, "packages", -ENOENT, &none);
-    child(&drop, "packages!!", -ENOENT, &none);
-    child(&drop, "!", -ENOENT, &none);
-    child(&drop, "a b!", -ENOENT, &none);
-    child(&drop, ".flat", -ENOENT, &none);
+    assert_refused(DIRECTORY_AUTO, -ENOENT, absent, ARRAY_SIZE(absent));
     place_finish(&table);
     place_finish(&drop);
 }
@@ -595,7 +386,7 @@ static void a_table_in_the_directory_drop(void **state)
 static void assert_listed_prefix(const char *directory, struct bytes prefix, int expected)
 {
     struct place parent, child;
-    assert_int_equal(follow(DIRECTORY_AUTO, directory, &parent), 0);
+    follow_to(DIRECTORY_AUTO, directory, &parent);
     assert_int_equal(place_of_prefix(&parent, prefix, &child), expected);
     if (expected == 0) {
         assert_int_equal(place_directory(&child).kind, place_directory(&parent).kind);
@@ -641,37 +432,36 @@ static void append_component(struct buffer *path, struct bytes key, enum name_ki
     assert_int_equal(names_encode(key, kind, path), 0);
 }
 
+static void assert_leads_to(const struct buffer *directory, struct bytes key, struct bytes lo)
+{
+    struct place place;
+    struct buffer path = {.max = 4096};
+    (void)buffer_append(&path, buffer_bytes(directory));
+    append_component(&path, key, NAME_PARTITION);
+    follow_to(DIRECTORY_AUTO, buffer_string(&path), &place);
+    assert_bytes(place_directory(&place).range.lo, lo);
+    place_finish(&place);
+    buffer_finish(&path);
+}
+
 /* Each beginning of the key that has a name leads to it, alone or below a shorter one. */
 static void assert_every_path(struct bytes key, struct bytes lo)
 {
-    struct buffer deep, path;
-    buffer_init(&deep, 4096);
-    buffer_init(&path, 4096);
+    struct buffer deep = {.max = 4096}, one = {.max = 4096};
     (void)buffer_append_string(&deep, "table");
+    assert_leads_to(&deep, key, lo);
     for (size_t n = 0; n <= key.size; n++) {
-        struct place place;
-        if (prefix_is_showable(bytes_first(key, n))) {
-            append_component(&deep, bytes_first(key, n), NAME_PREFIX);
-            buffer_clear(&path);
-            (void)buffer_append_string(&path, "table");
-            append_component(&path, bytes_first(key, n), NAME_PREFIX);
-        } else if (n > 0) {
+        if (!prefix_is_showable(bytes_first(key, n)))
             continue;
-        } else {
-            (void)buffer_append_string(&path, "table");
-        }
-        append_component(&path, key, NAME_PARTITION);
-        assert_int_equal(follow(DIRECTORY_AUTO, buffer_string(&path), &place), 0);
-        assert_bytes(place_directory(&place).range.lo, lo);
-        place_finish(&place);
+        append_component(&deep, bytes_first(key, n), NAME_PREFIX);
+        buffer_clear(&one);
+        (void)buffer_append_string(&one, "table");
+        append_component(&one, bytes_first(key, n), NAME_PREFIX);
+        assert_leads_to(&one, key, lo);
     }
-    struct place place;
-    append_component(&deep, key, NAME_PARTITION);
-    assert_int_equal(follow(DIRECTORY_AUTO, buffer_string(&deep), &place), 0);
-    assert_bytes(place_directory(&place).range.lo, lo);
-    place_finish(&place);
+    assert_leads_to(&deep, key, lo);
     buffer_finish(&deep);
-    buffer_finish(&path);
+    buffer_finish(&one);
 }
 
 static void every_form_of_a_path_leads_to_the_key(void **state)
@@ -762,7 +552,7 @@ static void a_child_is_of_one_state_of_its_parent(void **state)
     assert_int_equal(pthread_create(&thread, NULL, settle_each, &race), 0);
     for (int i = 0; i < RACED_PLACES; i++) {
         race.next = i;
-        child(&race.directories[i], "r.json", 0, &file);
+        assert_int_equal(place_child(&race.directories[i], B("r.json"), &file), 0);
         struct bytes key = position_partition_key(place_address(&file).position);
         assert_true(bytes_equal(key, settlement.from) || bytes_equal(key, settlement.to));
         place_finish(&file);
@@ -780,19 +570,13 @@ static void a_child_is_of_one_state_of_its_parent(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(paths_become_keys),
+        cmocka_unit_test(a_path_becomes_the_keys_of_an_entity),
         cmocka_unit_test(names_that_are_never_there),
         cmocka_unit_test(the_control_directory_is_at_the_root_even_of_a_table),
         cmocka_unit_test(a_table_in_the_directory_drop),
         cmocka_unit_test(a_level_has_prefixes_and_keys),
         cmocka_unit_test(a_prefix_ends_behind_all_that_starts_so),
         cmocka_unit_test(flat_lists_all_partitions),
-        cmocka_unit_test(a_filter_is_a_directory_with_another_listing),
-        cmocka_unit_test(nested_filters_have_an_end),
-        cmocka_unit_test(what_is_below_a_filter_is_what_its_key_says),
-        cmocka_unit_test(directories_of_filters_have_their_own_numbers),
-        cmocka_unit_test(a_name_that_is_no_filter_is_refused),
-        cmocka_unit_test(a_settled_directory_keeps_its_filter),
         cmocka_unit_test(row_keys_have_prefixes_too),
         cmocka_unit_test(entities_lie_below_prefixes_of_their_row_key),
         cmocka_unit_test(a_cut_name_lies_in_both_ranges),

@@ -45,8 +45,32 @@ static void without_memory_no_child_is_absent(void **state)
     place_finish(&table);
 }
 
+static void without_memory_a_place_stays_unsettled(void **state)
+{
+    (void)state;
+    const struct settlement settlement = {"table", B("u\xfe\x01"), B("key")};
+    struct place table, partition;
+    bool is_reached = true;
+    assert_int_equal(place_root("table", DIRECTORY_AUTO, &table), 0);
+    assert_int_equal(place_of_key(&table, settlement.from, &partition), 0);
+    for (long n = 1; is_reached; n++) {
+        allocations_until_failure = n;
+        int r = place_settle(&partition, &settlement);
+        is_reached = allocations_until_failure == 0;
+        allocations_until_failure = 0;
+        assert_int_equal(r, is_reached ? -ENOMEM : 0);
+        assert_bytes(position_partition_key(place_address(&partition).position),
+                     is_reached ? settlement.from : settlement.to);
+    }
+    place_finish(&partition);
+    place_finish(&table);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(without_memory_no_child_is_absent)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_memory_no_child_is_absent),
+        cmocka_unit_test(without_memory_a_place_stays_unsettled),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

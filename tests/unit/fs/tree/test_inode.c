@@ -1,68 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-#include "fs/tree/inode.h"
-#include "fs/tree/numbers.h"
+#include "tests/unit/fs/tree/inode_fixture.h"
+#include "tests/unit/page_of.h"
 #include "tests/unit/threads.h"
 
 #include <stdatomic.h>
 
-static struct inode_table *new_table(void)
-{
-    struct place root;
-    struct inode_table *table;
-    assert_int_equal(place_root(NULL, DIRECTORY_AUTO, &root), 0);
-    assert_int_equal(inode_table_create(&root, 1000000, &table), 0);
-    return table;
-}
-
-/* The entity (p, name) of the table `table`. */
-static struct place place_of(const char *name)
-{
-    struct place places[4];
-    char file[64];
-    (void)snprintf(file, sizeof(file), "%s.json", name);
-    const char *const names[] = {"table", "p", file};
-    assert_int_equal(place_root(NULL, DIRECTORY_AUTO, &places[0]), 0);
-    for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-        assert_int_equal(place_child(&places[i], bytes_of(names[i]), &places[i + 1]), 0);
-        place_finish(&places[i]);
-    }
-    return places[ARRAY_SIZE(names)];
-}
-
-static const struct inode *enter(struct inode_table *table, uint64_t parent, const char *name,
-                                 const char *etag)
-{
-    struct place place = place_of(name);
-    struct version version = {.etag = bytes_of(etag), .size = strlen(etag)};
-    const struct inode *inode = inode_table_enter(table, parent, bytes_of(name), &place, &version);
-    place_finish(&place);
-    return inode;
-}
-
-/* The number of the address. */
-static uint64_t own_number(const char *name)
-{
-    struct place place = place_of(name);
-    uint64_t number = numbers_hash(place_address(&place));
-    place_finish(&place);
-    return number;
-}
-
-static void assert_number(struct inode_table *table, const struct inode *inode, const char *name)
-{
-    assert_int_equal(inode_table_number(table, inode), own_number(name));
-}
-
-/* It has no name any more: its number is that of no address. */
-static void assert_counted(struct inode_table *table, const struct inode *inode)
-{
-    assert_in_range(inode_table_number(table, inode), 2, NUMBERS_MIN - 1);
-}
+#define MAX_NODES 1000000
 
 static void a_node_is_one_version(void **state)
 {
     (void)state;
-    struct inode_table *table = new_table();
+    _cleanup_(inode_table_destroyp) struct inode_table *table = new_table(MAX_NODES);
     const struct inode *first = enter(table, INODE_ROOT, "a", "v1");
     assert_ptr_equal(enter(table, INODE_ROOT, "a", "v1"), first);
     assert_number(table, first, "a");
@@ -76,7 +24,6 @@ static void a_node_is_one_version(void **state)
     /* the old version comes back (a lost race of two lookups): a node of its own again */
     const struct inode *third = enter(table, INODE_ROOT, "a", "v1");
     assert_true(third->id != first->id && third->id != second->id);
-    inode_table_destroy(table);
 }
 
 /* An ETag that is made of the Timestamp is not kept, and yet tells versions apart. */
@@ -89,7 +36,7 @@ static void a_regular_etag_is_a_version_like_any_other(void **state)
     const struct version versions[] = {{B(one), 9, 1}, {B(two), 9, 2},        {B(one), 9, 2},
                                        {B(two), 9, 1}, {B(short_one), 9, 10}, {B(""), 9, 1},
                                        {B(one), 8, 1}};
-    struct inode_table *table = new_table();
+    _cleanup_(inode_table_destroyp) struct inode_table *table = new_table(MAX_NODES);
     for (size_t i = 0; i < ARRAY_SIZE(versions); i++) {
         struct place place = place_of("a");
         const struct inode *node =
@@ -99,13 +46,12 @@ static void a_regular_etag_is_a_version_like_any_other(void **state)
         place_finish(&place);
     }
     assert_int_equal(inode_table_count(table), 1 + ARRAY_SIZE(versions));
-    inode_table_destroy(table);
 }
 
 static void what_is_forgotten_is_gone_and_ids_are_never_used_again(void **state)
 {
     (void)state;
-    struct inode_table *table = new_table();
+    _cleanup_(inode_table_destroyp) struct inode_table *table = new_table(MAX_NODES);
     uint64_t id = enter(table, INODE_ROOT, "a", "v1")->id;
     (void)enter(table, INODE_ROOT, "a", "v1");
     inode_table_forget(table, id, 1);
@@ -118,48 +64,33 @@ static void what_is_forgotten_is_gone_and_ids_are_never_used_again(void **state)
     inode_table_forget(table, INODE_ROOT, 1000);
     assert_non_null(inode_table_find(table, INODE_ROOT));
     inode_table_forget(table, 999, 1);
-    inode_table_destroy(table);
 }
 
 static void forgetting_an_old_version_leaves_the_name_to_the_new(void **state)
 {
     (void)state;
-    struct inode_table *table = new_table();
+    _cleanup_(inode_table_destroyp) struct inode_table *table = new_table(MAX_NODES);
     uint64_t old = enter(table, INODE_ROOT, "a", "v1")->id;
     const struct inode *new = enter(table, INODE_ROOT, "a", "v2");
     inode_table_forget(table, old, 1);
     assert_ptr_equal(enter(table, INODE_ROOT, "a", "v2"), new);
-    inode_table_destroy(table);
 }
 
 static void names_are_per_parent(void **state)
 {
     (void)state;
-    struct inode_table *table = new_table();
+    _cleanup_(inode_table_destroyp) struct inode_table *table = new_table(MAX_NODES);
     const struct inode *one = enter(table, 1, "a", ""), *two = enter(table, 2, "a", "");
     assert_true(one != two);
     assert_int_equal(two->parent, 2);
     assert_ptr_equal(enter(table, 1, "a", ""), one);
-    inode_table_destroy(table);
-}
-
-static struct page *one_row(const char *text)
-{
-    struct page_builder *builder;
-    struct page *page;
-    assert_int_equal(page_builder_create(1000, &builder), 0);
-    (void)buffer_append_string(page_builder_text(builder), text);
-    assert_int_equal(page_builder_end_row(builder, B("p\0r"), B("e"), 1), 0);
-    assert_int_equal(page_builder_finish(builder, RANGE_ALL, false, &page), 0);
-    page_builder_destroy(builder);
-    return page;
 }
 
 static void the_text_stays_while_it_is_open(void **state)
 {
     (void)state;
-    struct inode_table *table = new_table();
-    struct entity entity = {one_row("text"), 0}, found = {0};
+    _cleanup_(inode_table_destroyp) struct inode_table *table = new_table(MAX_NODES);
+    struct entity entity = {page_of("", "\xff", "r", "text"), 0}, found = {0};
     uint64_t id = enter(table, 1, "a", "v1")->id;
     assert_false(inode_table_open_text(table, id, &found));
     assert_int_equal(inode_table_opened(table, id, &entity), 0);
@@ -171,7 +102,6 @@ static void the_text_stays_while_it_is_open(void **state)
     entity_finish(&found);
     inode_table_closed(table, id);
     assert_false(inode_table_open_text(table, id, &found));
-    inode_table_destroy(table);
 }
 
 struct counted_file {
@@ -206,7 +136,7 @@ static const struct inode *enter_own(struct inode_table *table, const char *name
 static void a_writer_has_a_node_of_its_own(void **state)
 {
     (void)state;
-    struct inode_table *table = new_table();
+    struct inode_table *table = new_table(MAX_NODES);
     struct counted_file file = {{&counted_ops}, 1}, other = {{&counted_ops}, 1};
     const struct inode *version = enter(table, INODE_ROOT, "a", "v1");
     const struct inode *writer = enter_own(table, "a", &file);
@@ -236,7 +166,7 @@ static void a_writer_has_a_node_of_its_own(void **state)
 static void a_name_has_one_node_of_a_file(void **state)
 {
     (void)state;
-    struct inode_table *table = new_table();
+    struct inode_table *table = new_table(MAX_NODES);
     struct counted_file file = {{&counted_ops}, 1}, other = {{&counted_ops}, 1};
     const struct inode *writer = enter_own(table, "new", &file);
     (void)enter(table, INODE_ROOT, "new", "v1");
@@ -258,7 +188,7 @@ static void a_name_has_one_node_of_a_file(void **state)
 static void a_new_file_has_no_version(void **state)
 {
     (void)state;
-    struct inode_table *table = new_table();
+    struct inode_table *table = new_table(MAX_NODES);
     struct counted_file file = {{&counted_ops}, 1};
     const struct inode *writer = enter_own(table, "new", &file);
     assert_number(table, writer, "new");
@@ -277,7 +207,7 @@ static void a_new_file_has_no_version(void **state)
 static void two_lookups_answer_one_minted_node(void **state)
 {
     (void)state;
-    struct inode_table *table = new_table();
+    _cleanup_(inode_table_destroyp) struct inode_table *table = new_table(MAX_NODES);
     const struct inode *minted = enter_own(table, "a", NULL);
     assert_ptr_equal(inode_table_enter_again(table, minted->id, INODE_ROOT, B("a")), minted);
     assert_null(inode_table_enter_again(table, minted->id, INODE_ROOT, B("b")));
@@ -288,14 +218,13 @@ static void two_lookups_answer_one_minted_node(void **state)
     assert_ptr_equal(inode_table_find(table, id), minted);
     inode_table_forget(table, id, 1);
     assert_null(inode_table_enter_again(table, id, INODE_ROOT, B("a")));
-    inode_table_destroy(table);
 }
 
 static void an_ended_file_leaves_its_node(void **state)
 {
     (void)state;
     struct counted_file file = {{&counted_ops}, 1}, other = {{&counted_ops}, 1};
-    struct inode_table *table = new_table();
+    _cleanup_(inode_table_destroyp) struct inode_table *table = new_table(MAX_NODES);
     assert_false(inode_table_has_own(table, INODE_ROOT, B("a")));
     (void)enter(table, INODE_ROOT, "a", "v1");
     (void)enter_own(table, "b", &other);
@@ -311,13 +240,12 @@ static void an_ended_file_leaves_its_node(void **state)
     assert_true(inode_table_has_own(table, INODE_ROOT, B("a")));
     uint64_t first = enter_own(table, "a", NULL)->id; /* two threads each mint one */
     assert_int_not_equal(enter_own(table, "a", NULL)->id, first);
-    inode_table_destroy(table);
 }
 
 static void the_first_open_gives_a_minted_node_its_writer(void **state)
 {
     (void)state;
-    struct inode_table *table = new_table();
+    _cleanup_(inode_table_destroyp) struct inode_table *table = new_table(MAX_NODES);
     struct counted_file first = {{&counted_ops}, 1}, second = {{&counted_ops}, 1};
     uint64_t version = enter(table, INODE_ROOT, "a", "v1")->id;
     uint64_t id = enter_own(table, "a", NULL)->id;
@@ -335,16 +263,15 @@ static void the_first_open_gives_a_minted_node_its_writer(void **state)
     assert_false(inode_table_set_file(table, id, &second.file));
     assert_null(inode_table_file(table, id));
     assert_int_equal(second.references, 1);
-    inode_table_destroy(table);
 }
 
 /* The text that is open and the writer have one place in the node. */
 static void a_writers_node_keeps_no_open_text(void **state)
 {
     (void)state;
-    struct inode_table *table = new_table();
+    struct inode_table *table = new_table(MAX_NODES);
     struct counted_file file = {{&counted_ops}, 1};
-    struct entity entity = {one_row("text"), 0}, found = {0};
+    struct entity entity = {page_of("", "\xff", "r", "text"), 0}, found = {0};
     uint64_t id = enter_own(table, "a", &file)->id;
     assert_int_equal(inode_table_opened(table, id, &entity), 0);
     assert_false(inode_table_open_text(table, id, &found));
@@ -375,7 +302,7 @@ static void a_name_tells_the_position_and_the_etag_that_was_shown(void **state)
 {
     (void)state;
     static const char regular[] = "W/\"datetime'1970-01-01T00%3A00%3A00.0000001Z'\"";
-    struct inode_table *table = new_table();
+    _cleanup_(inode_table_destroyp) struct inode_table *table = new_table(MAX_NODES);
     struct place partition, place;
     assert_int_equal(place_root("table", DIRECTORY_FLAT, &partition), 0);
     assert_int_equal(place_child(&partition, B("p"), &place), 0);
@@ -400,16 +327,14 @@ static void a_name_tells_the_position_and_the_etag_that_was_shown(void **state)
     buffer_finish(&small);
     buffer_finish(&etag);
     place_finish(&partition);
-    inode_table_destroy(table);
 }
 
 /* Runs `work` in four threads. Each must forget all nodes that it has looked up. */
 static void share_a_table(void *(*work)(void *table))
 {
-    struct inode_table *table = new_table();
+    _cleanup_(inode_table_destroyp) struct inode_table *table = new_table(MAX_NODES);
     run_in_threads(4, work, table, 0);
     assert_int_equal(inode_table_count(table), 1);
-    inode_table_destroy(table);
 }
 
 static void *open_writers(void *context)
@@ -438,121 +363,6 @@ static void threads_mint_nodes_of_one_name(void **state)
     share_a_table(open_writers);
 }
 
-/* The kernel keeps the node of a directory that was removed while a process is in it. */
-static void what_is_made_under_a_removed_name_is_another_node(void **state)
-{
-    (void)state;
-    struct inode_table *table = new_table();
-    const struct inode *first = enter(table, INODE_ROOT, "a", ""),
-                       *beside = enter(table, INODE_ROOT, "b", "");
-    assert_false(inode_is_removed(first));
-    inode_table_remove_name(table, INODE_ROOT, B("a"));
-    inode_table_remove_name(table, INODE_ROOT, B("none"));
-    assert_true(inode_is_removed(first));
-    assert_false(inode_is_removed(beside));
-    const struct inode *second = enter(table, INODE_ROOT, "a", "");
-    assert_true(second->id != first->id);
-    assert_counted(table, first);
-    assert_number(table, second, "a");
-    assert_ptr_equal(enter(table, INODE_ROOT, "a", ""), second);
-    assert_true(inode_is_removed(first));
-    assert_false(inode_is_removed(second));
-    inode_table_remove_name(table, INODE_ROOT, B("a"));
-    assert_true(inode_is_removed(second));
-    inode_table_destroy(table);
-}
-
-static void rename_entity(struct inode_table *table, const char *from, const char *to)
-{
-    struct place places[] = {place_of(from), place_of(to)};
-    inode_table_rename_entity(table, INODE_ROOT, bytes_of(from), place_address(&places[0]),
-                              INODE_ROOT, bytes_of(to), place_address(&places[1]));
-    place_finish(&places[0]);
-    place_finish(&places[1]);
-}
-
-static void nodes_of_a_renamed_name_are_not_those_of_the_next(void **state)
-{
-    (void)state;
-    struct inode_table *table = new_table();
-    const struct inode *moved = enter(table, INODE_ROOT, "a", "v1"),
-                       *replaced = enter(table, INODE_ROOT, "b", "v2");
-    rename_entity(table, "a", "b");
-    assert_true(inode_is_renamed(moved));
-    assert_false(inode_is_removed(moved));
-    assert_true(inode_is_removed(replaced));
-    assert_false(inode_is_renamed(replaced));
-    struct buffer etag, position;
-    buffer_init(&etag, 1000);
-    buffer_init(&position, 1000);
-    assert_int_equal(inode_table_named(table, INODE_ROOT, B("a"), &position, &etag), 0);
-    assert_int_equal(inode_table_named(table, INODE_ROOT, B("b"), &position, &etag), 0);
-    const struct inode *now = enter(table, INODE_ROOT, "b", "v2"),
-                       *next = enter(table, INODE_ROOT, "a", "v1");
-    assert_true(now != replaced && next != moved);
-    assert_number(table, moved, "a");
-    assert_number(table, now, "a");
-    assert_counted(table, replaced);
-    assert_number(table, next, "b");
-    assert_ptr_equal(enter(table, INODE_ROOT, "b", "v2"), now);
-    assert_int_equal(inode_table_named(table, INODE_ROOT, B("b"), &position, &etag), 1);
-    rename_entity(table, "b", "none");
-    assert_true(inode_is_renamed(now));
-    assert_true(inode_is_removed(replaced)); /* as before */
-    assert_number(table, enter(table, INODE_ROOT, "b", "v3"), "none");
-    buffer_finish(&etag);
-    buffer_finish(&position);
-    inode_table_destroy(table);
-}
-
-static void a_renamed_file_keeps_its_number(void **state)
-{
-    (void)state;
-    struct inode_table *table = new_table();
-    const struct inode *a = enter(table, INODE_ROOT, "a", "v1");
-    (void)enter(table, INODE_ROOT, "b", "v2");
-    inode_table_remove_name(table, INODE_ROOT, B("b"));
-    rename_entity(table, "a", "b");
-    assert_false(inode_table_has(table, INODE_ROOT, B("a")));
-    /* within the timeout: no node of b is made before */
-    rename_entity(table, "b", "c");
-    assert_number(table, a, "a");
-    const struct inode *c = enter(table, INODE_ROOT, "c", "v3");
-    assert_number(table, c, "a");
-    inode_table_forget(table, a->id, 1);
-    assert_number(table, enter(table, INODE_ROOT, "c", "v4"), "a");
-    /* three files have three numbers again */
-    assert_number(table, enter(table, INODE_ROOT, "a", "v5"), "b");
-    assert_number(table, enter(table, INODE_ROOT, "b", "v5"), "c");
-    /* and their own ones, when each has its name again */
-    rename_entity(table, "c", "d");
-    rename_entity(table, "b", "c");
-    rename_entity(table, "a", "b");
-    rename_entity(table, "d", "a");
-    const char *const names[] = {"a", "b", "c", "d"};
-    for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-        assert_number(table, enter(table, INODE_ROOT, names[i], "v6"), names[i]);
-    inode_table_destroy(table);
-}
-
-/* The kernel keeps the entity's node under the name of the backup. */
-static void a_backup_has_a_number_of_its_own(void **state)
-{
-    (void)state;
-    struct inode_table *table = new_table();
-    const struct inode *a = enter(table, INODE_ROOT, "a", "v1");
-    uint64_t number = inode_table_count_number(table);
-    assert_int_equal(number, 2);
-    assert_int_equal(
-        inode_table_rename_name(table, INODE_ROOT, B("a"), INODE_ROOT, B("a~"), number), a->id);
-    assert_int_equal(inode_table_number(table, a), number);
-    assert_number(table, enter(table, INODE_ROOT, "a", "v2"), "a");
-    assert_int_equal(
-        inode_table_rename_name(table, INODE_ROOT, B("none"), INODE_ROOT, B("b"), number), 0);
-    assert_int_equal(inode_table_count_number(table), 3);
-    inode_table_destroy(table);
-}
-
 static void *enter_and_forget(void *table)
 {
     for (int i = 0; i < 5000; i++) {
@@ -571,40 +381,6 @@ static void threads_share_the_table(void **state)
     share_a_table(enter_and_forget);
 }
 
-struct numbered {
-    struct inode_table *table;
-    const struct inode *inode;
-    uint64_t number;
-};
-
-/* NULL: it is the same until the rename has ended. */
-static void *ask_number(void *context)
-{
-    const struct numbered *numbered = context;
-    while (!inode_is_renamed(numbered->inode))
-        if (inode_table_number(numbered->table, numbered->inode) != numbered->number)
-            return context;
-    return NULL;
-}
-
-static void a_number_does_not_change_while_the_file_is_renamed(void **state)
-{
-    (void)state;
-    struct inode_table *table = new_table();
-    for (int i = 0; i < 2000; i++) {
-        const char *from = i % 2 ? "b" : "a", *to = i % 2 ? "a" : "b";
-        struct numbered numbered = {table, enter(table, INODE_ROOT, from, "v1"), 0};
-        numbered.number = inode_table_number(table, numbered.inode);
-        pthread_t thread;
-        void *differs;
-        assert_int_equal(pthread_create(&thread, NULL, ask_number, &numbered), 0);
-        rename_entity(table, from, to);
-        assert_int_equal(pthread_join(thread, &differs), 0);
-        assert_null(differs);
-    }
-    inode_table_destroy(table);
-}
-
 static const struct inode *enter_in(struct inode_table *table, const struct inode *parent,
                                     const char *name, struct place *place)
 {
@@ -617,7 +393,7 @@ static void places_are_settled(void **state)
 {
     (void)state;
     char name[NAME_MAX_BYTES + 1];
-    struct inode_table *table = new_table();
+    _cleanup_(inode_table_destroyp) struct inode_table *table = new_table(MAX_NODES);
     struct place of_table, cut, place;
     const struct inode *root = inode_table_find(table, INODE_ROOT);
     memset(name, 'k', sizeof(name));
@@ -640,7 +416,6 @@ static void places_are_settled(void **state)
     inode_table_forget(table, file->id, 1);
     place_finish(&cut);
     place_finish(&of_table);
-    inode_table_destroy(table);
 }
 
 int main(void)
@@ -660,11 +435,6 @@ int main(void)
         cmocka_unit_test(the_first_open_gives_a_minted_node_its_writer),
         cmocka_unit_test(a_writers_node_keeps_no_open_text),
         cmocka_unit_test(a_name_tells_the_position_and_the_etag_that_was_shown),
-        cmocka_unit_test(what_is_made_under_a_removed_name_is_another_node),
-        cmocka_unit_test(nodes_of_a_renamed_name_are_not_those_of_the_next),
-        cmocka_unit_test(a_renamed_file_keeps_its_number),
-        cmocka_unit_test(a_backup_has_a_number_of_its_own),
-        cmocka_unit_test(a_number_does_not_change_while_the_file_is_renamed),
         cmocka_unit_test(threads_share_the_table),
         cmocka_unit_test(threads_mint_nodes_of_one_name),
         cmocka_unit_test(places_are_settled),

@@ -1,31 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The limit on nodes: when there are too many, and which ones the kernel is asked to forget. */
-#include "fs/tree/inode.h"
+#include "tests/unit/fs/tree/inode_fixture.h"
 #include "tests/unit/page_of.h"
 #include "tests/unit/threads.h"
 
 #define MAX_NODES 100
 #define MANY      76 /* more than 3/4 of it */
-
-static struct inode_table *new_table(void)
-{
-    struct place root;
-    struct inode_table *table;
-    assert_int_equal(place_root(NULL, DIRECTORY_AUTO, &root), 0);
-    assert_int_equal(inode_table_create(&root, MAX_NODES, &table), 0);
-    return table;
-}
-
-static const struct inode *enter(struct inode_table *table, uint64_t parent, const char *name,
-                                 const char *etag)
-{
-    struct place place = {.kind = PLACE_ENTITY};
-    struct version version = {.etag = bytes_of(etag), .size = strlen(etag)};
-    const struct inode *inode = inode_table_enter(table, parent, bytes_of(name), &place, &version);
-    place_finish(&place);
-    assert_non_null(inode);
-    return inode;
-}
 
 /* Enters nodes named from `from` on, below `to`. Answers the id of the last one. */
 static uint64_t enter_many(struct inode_table *table, unsigned from, unsigned to)
@@ -42,20 +22,20 @@ static uint64_t enter_many(struct inode_table *table, unsigned from, unsigned to
 static void above_half_of_the_limit_the_table_is_half_full(void **state)
 {
     (void)state;
-    struct inode_table *table = new_table(); /* has the root's node */
+    _cleanup_(inode_table_destroyp) struct inode_table *table =
+        new_table(MAX_NODES); /* has the root's node */
     (void)enter_many(table, 1, MAX_NODES / 2);
     assert_false(inode_table_is_half_full(table));
     uint64_t last = enter(table, INODE_ROOT, "more", "v1")->id;
     assert_true(inode_table_is_half_full(table));
     inode_table_forget(table, last, 1);
     assert_false(inode_table_is_half_full(table));
-    inode_table_destroy(table);
 }
 
 static void near_the_limit_there_is_an_excess(void **state)
 {
     (void)state;
-    struct inode_table *table = new_table();
+    _cleanup_(inode_table_destroyp) struct inode_table *table = new_table(MAX_NODES);
     struct node_upkeep upkeep;
     (void)enter_many(table, 1, MANY); /* and the root's */
     assert_true(inode_table_wait(table, &upkeep));
@@ -68,13 +48,12 @@ static void near_the_limit_there_is_an_excess(void **state)
     inode_table_end_waiting(table);
     assert_false(inode_table_wait(table, &upkeep));
     assert_int_equal(upkeep.excess, 0);
-    inode_table_destroy(table);
 }
 
 static void much_that_is_forgotten_is_told(void **state)
 {
     (void)state;
-    struct inode_table *table = new_table();
+    _cleanup_(inode_table_destroyp) struct inode_table *table = new_table(MAX_NODES);
     struct node_upkeep upkeep;
     for (size_t i = 0; i < 65536; i++)
         inode_table_forget(table, enter(table, INODE_ROOT, "a", "v1")->id, 1);
@@ -84,7 +63,6 @@ static void much_that_is_forgotten_is_told(void **state)
     inode_table_end_waiting(table);
     assert_false(inode_table_wait(table, &upkeep));
     assert_false(upkeep.has_freed_many);
-    inode_table_destroy(table);
 }
 
 struct waiter {
@@ -105,7 +83,7 @@ static void *wait_for_upkeep(void *context)
 static void a_thread_waits_for_the_excess_and_for_the_end(void **state)
 {
     (void)state;
-    struct waiter waiter = {.table = new_table()};
+    struct waiter waiter = {.table = new_table(MAX_NODES)};
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, wait_for_upkeep, &waiter), 0);
     (void)enter_many(waiter.table, 1, MANY);
@@ -121,7 +99,7 @@ static void a_thread_waits_for_the_excess_and_for_the_end(void **state)
 static void the_nodes_that_were_not_used_for_longest_are_chosen(void **state)
 {
     (void)state;
-    struct inode_table *table = new_table();
+    _cleanup_(inode_table_destroyp) struct inode_table *table = new_table(MAX_NODES);
     uint64_t ids[10], first = enter_many(table, 1, 2);
     (void)enter_many(table, 2, 6); /* first + 1 to first + 4 */
     assert_non_null(inode_table_find(table, first));
@@ -135,13 +113,12 @@ static void the_nodes_that_were_not_used_for_longest_are_chosen(void **state)
     assert_int_equal(ids[0], first + 4);
     assert_int_equal(ids[1], first);
     assert_int_equal(ids[2], first + 2);
-    inode_table_destroy(table);
 }
 
 static void what_is_used_is_chosen_if_there_is_nothing_else(void **state)
 {
     (void)state;
-    struct inode_table *table = new_table();
+    _cleanup_(inode_table_destroyp) struct inode_table *table = new_table(MAX_NODES);
     uint64_t id, first = enter_many(table, 1, 2);
     assert_int_equal(inode_table_choose(table, &id, 1), 1); /* comes past the root, too */
     for (unsigned i = 2; i < 5000; i++)
@@ -149,7 +126,6 @@ static void what_is_used_is_chosen_if_there_is_nothing_else(void **state)
     assert_non_null(inode_table_find(table, first));
     assert_int_equal(inode_table_choose(table, &id, 1), 1);
     assert_int_equal(id, first);
-    inode_table_destroy(table);
 }
 
 static void ref_nothing(struct node_file *file)
@@ -162,7 +138,7 @@ static void open_texts_and_files_are_not_chosen(void **state)
     (void)state;
     static const struct node_file_ops ops = {ref_nothing, ref_nothing};
     static const struct version none;
-    struct inode_table *table = new_table();
+    _cleanup_(inode_table_destroyp) struct inode_table *table = new_table(MAX_NODES);
     struct node_file file = {&ops};
     struct entity entity = {page_of("a", "z", "r", "text"), 0};
     struct place place = {.kind = PLACE_ENTITY};
@@ -179,7 +155,6 @@ static void open_texts_and_files_are_not_chosen(void **state)
     assert_int_equal(inode_table_choose(table, ids, 1), 1);
     assert_int_equal(ids[0], own);
     entity_finish(&entity);
-    inode_table_destroy(table);
 }
 
 int main(void)

@@ -149,13 +149,11 @@ static inline void append_request(struct buffer *line, const struct memory_store
 
 static inline void assert_line(struct setup *setup, bool begins_alone, const char *expected)
 {
-    struct buffer line;
-    buffer_init(&line, 1 << 16);
+    _cleanup_(buffer_finish) struct buffer line = {.max = 1 << 16};
     assert_true(setup->memory->asked <= MEMORY_STORE_DIARY);
     for (size_t i = 0; i < setup->memory->asked; i++)
         append_request(&line, &setup->memory->diary[i], begins_alone);
     assert_string_equal(buffer_string(&line), expected);
-    buffer_finish(&line);
     memory_store_forget_diary(setup->memory);
 }
 
@@ -292,15 +290,13 @@ static inline size_t list(struct setup *setup, const struct directory *directory
 /* The value of a counter. */
 static inline size_t metric(struct setup *setup, const char *name)
 {
-    struct buffer text;
-    buffer_init(&text, 1 << 16);
+    _cleanup_(buffer_finish) struct buffer text = {.max = 1 << 16};
     assert_int_equal(account_append_metrics(setup->account, &text), 0);
     char line[128];
     (void)snprintf(line, sizeof(line), "\n%s ", name);
     const char *value = strstr(buffer_string(&text), line);
     assert_non_null(value);
     size_t number = strtoull(value + strlen(line), NULL, 10);
-    buffer_finish(&text);
     return number;
 }
 

@@ -35,7 +35,7 @@ static void write_rows(struct setup *setup, const char *partition, int n)
 static void assert_listed(struct setup *setup, const struct directory *directory,
                           const char *expected)
 {
-    struct listing *listing = open_listing(setup, directory);
+    _cleanup_(listing_closep) struct listing *listing = open_listing(setup, directory);
     struct listing_entry entry = {0};
     struct buffer keys = {.max = 1 << 16};
     while (next_entry(setup, listing, entry.cookie, false, &entry) == 1) {
@@ -44,7 +44,6 @@ static void assert_listed(struct setup *setup, const struct directory *directory
     }
     assert_string_equal(buffer_string(&keys), expected);
     buffer_finish(&keys);
-    listing_close(listing);
 }
 
 static void it_shows_what_matches_and_asks_for_all_of_it(void **state)

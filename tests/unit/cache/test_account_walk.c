@@ -80,7 +80,7 @@ static void walk_partition(struct walk *walk, const struct directory *directory)
     assert_true(bytes_compare(buffer_bytes(&walk->last), start) < 0);
     buffer_clear(&walk->last);
     assert_int_equal(buffer_append(&walk->last, start), 0);
-    struct listing *listing = open_listing(walk->setup, directory);
+    _cleanup_(listing_closep) struct listing *listing = open_listing(walk->setup, directory);
     struct listing_entry entry = {0};
     int r;
     while ((r = next_entry(walk->setup, listing, entry.cookie, false, &entry)) == 1)
@@ -91,7 +91,6 @@ static void walk_partition(struct walk *walk, const struct directory *directory)
         (void)snprintf(row, sizeof(row), "%05d", (int)cookie);
         look_up(walk, start, bytes_of(row));
     }
-    listing_close(listing);
 }
 
 static void walk_directory(struct walk *walk, const struct directory *directory);
@@ -111,7 +110,7 @@ static void visit(struct walk *walk, struct bytes name)
 /* All names, each with a NUL after it. */
 static void list_names(struct walk *walk, const struct directory *directory, struct buffer *ret)
 {
-    struct listing *listing = open_listing(walk->setup, directory);
+    _cleanup_(listing_closep) struct listing *listing = open_listing(walk->setup, directory);
     struct listing_entry entry = {0};
     int r;
     while ((r = next_entry(walk->setup, listing, entry.cookie, true, &entry)) == 1) {
@@ -120,21 +119,18 @@ static void list_names(struct walk *walk, const struct directory *directory, str
         (void)buffer_append_char(ret, '\0');
     }
     assert_int_equal(r, 0);
-    listing_close(listing);
 }
 
 /* Lists all of it, then goes into each. */
 static void walk_directory(struct walk *walk, const struct directory *directory)
 {
-    struct buffer names;
-    buffer_init(&names, (size_t)16 << 20);
+    _cleanup_(buffer_finish) struct buffer names = {.max = (size_t)16 << 20};
     list_names(walk, directory, &names);
     for (size_t offset = 0; offset < names.size;) {
         struct bytes name = bytes_of(names.data + offset);
         visit(walk, name);
         offset += name.size + 1;
     }
-    buffer_finish(&names);
 }
 
 static const struct directory level_of_all = {

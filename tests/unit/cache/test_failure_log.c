@@ -31,8 +31,7 @@ static void the_last_hundred_are_kept_in_order(void **state)
     told = 0;
     assert_int_equal(failure_log_create(sink, context, &log), 0);
     struct failure_record record;
-    struct buffer text;
-    buffer_init(&text, 1 << 16);
+    _cleanup_(buffer_finish) struct buffer text = {.max = 1 << 16};
     assert_int_equal(failure_log_next(log, 0, &record, &text), 0);
     for (int i = 1; i <= 250; i++) {
         struct failure_record added = record_number(i);
@@ -56,7 +55,6 @@ static void the_last_hundred_are_kept_in_order(void **state)
             assert_null(record.kept_in);
     }
     assert_int_equal(expected, 251);
-    buffer_finish(&text);
     failure_log_destroy(log);
 }
 
@@ -71,15 +69,13 @@ static struct failure_record record_of_outage(int i, uint32_t outage)
 static uint64_t expect_record(struct failure_log *log, uint64_t after, int i, uint64_t others)
 {
     struct failure_record record;
-    struct buffer text;
-    buffer_init(&text, 1 << 16);
+    _cleanup_(buffer_finish) struct buffer text = {.max = 1 << 16};
     uint64_t number = failure_log_next(log, after, &record, &text);
     assert_true(number > 0);
     assert_int_equal(record.at_100ns, i);
     assert_int_equal(record.others, others);
     if (others > 0)
         assert_int_equal(record.last_100ns, i + others);
-    buffer_finish(&text);
     return number;
 }
 
@@ -122,12 +118,10 @@ static void an_outage_has_one_record(void **state)
 static int count_records(struct failure_log *log, uint64_t after, uint64_t *ret_others)
 {
     struct failure_record record;
-    struct buffer text;
+    _cleanup_(buffer_finish) struct buffer text = {.max = 1 << 16};
     int records = 0;
-    buffer_init(&text, 1 << 16);
     for (; (after = failure_log_next(log, after, &record, &text)) != 0; records++)
         *ret_others = record.others;
-    buffer_finish(&text);
     return records;
 }
 
@@ -145,10 +139,9 @@ static void equal_failures_have_one_record(void **state)
     (void)state;
     struct failure_log *log;
     struct failure_record record;
-    struct buffer text;
+    _cleanup_(buffer_finish) struct buffer text = {.max = 1 << 16};
     char context[] = "context";
     told = 0;
-    buffer_init(&text, 1 << 16);
     assert_int_equal(failure_log_create(sink, context, &log), 0);
     for (int n = 1; n <= 1000; n++) { /* each tenth is another one */
         struct failure_record added = n % 10 == 0 ? record_number(n) : record_of_loop(n);
@@ -169,7 +162,6 @@ static void equal_failures_have_one_record(void **state)
     assert_int_equal(failure_log_next(log, 999, &record, &text), 1000);
     assert_int_equal(record.times, 1);
     assert_int_equal(failure_log_next(log, 1000, &record, &text), 0);
-    buffer_finish(&text);
     failure_log_destroy(log);
 }
 
@@ -265,13 +257,11 @@ static void a_record_that_is_too_long_stays_without_its_strings(void **state)
     record.position = (struct bytes){position, 100000};
     failure_log_add(log, &record);
     free(position);
-    struct buffer text;
-    buffer_init(&text, 1 << 16);
+    _cleanup_(buffer_finish) struct buffer text = {.max = 1 << 16};
     assert_int_equal(failure_log_next(log, 0, &record, &text), 1);
     assert_int_equal(record.failure.http_status, 1);
     assert_null(record.table);
     assert_int_equal(record.position.size, 0);
-    buffer_finish(&text);
     failure_log_destroy(log);
 }
 

@@ -190,11 +190,9 @@ static inline int known_at(struct fetching *fetching, struct bytes position, str
 static inline void assert_cached(struct prefetching *setup, const struct run *rows)
 {
     struct bytes first = page_position(rows->page, rows->begin);
-    struct buffer position;
-    buffer_init(&position, PREFETCHED_MAX);
+    _cleanup_(buffer_finish) struct buffer position = {.max = PREFETCHED_MAX};
     assert_int_equal(known_at(&setup->fetching, first, stamp_since(0), &position), KNOWN_ROWS);
     assert_bytes(buffer_bytes(&position), first);
-    buffer_finish(&position);
 }
 
 /* The next rows: 1, 0 at the end, or what failed. */
@@ -244,11 +242,9 @@ static inline void take_names(struct prefetching *setup, struct prefetcher *pref
 static inline void assert_names(struct prefetching *setup, struct prefetcher *prefetcher,
                                 const char *expected)
 {
-    struct buffer names;
-    buffer_init(&names, PREFETCHED_MAX);
+    _cleanup_(buffer_finish) struct buffer names = {.max = PREFETCHED_MAX};
     take_names(setup, prefetcher, &names);
     assert_string_equal(buffer_string(&names), expected);
-    buffer_finish(&names);
 }
 
 /* --- callers that do something at each look */

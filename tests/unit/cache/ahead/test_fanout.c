@@ -22,14 +22,13 @@ static const struct directory table = {
 /* All names, as "p00000 " or "p00+ ". */
 static void read_names(struct setup *setup, const struct directory *directory, struct buffer *ret)
 {
-    struct listing *listing = open_listing(setup, directory);
+    _cleanup_(listing_closep) struct listing *listing = open_listing(setup, directory);
     struct listing_entry entry = {0};
     buffer_init(ret, 1 << 20);
     while (next_entry(setup, listing, entry.cookie, true, &entry) == 1) {
         (void)buffer_append(ret, entry.key);
         (void)buffer_append_string(ret, entry.kind == LISTING_PREFIX ? "+ " : " ");
     }
-    listing_close(listing);
 }
 
 static bool lists_prefixes(struct setup *setup, const struct directory *directory)

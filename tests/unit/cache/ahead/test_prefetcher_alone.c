@@ -29,15 +29,13 @@ static void without_a_thread_everything_comes(void **state)
         r = take_rows(&setup, prefetcher, &taken);
     prefetcher_leave(prefetcher);
     prefetcher = open_level(&setup, 512);
-    struct buffer names;
-    buffer_init(&names, PREFETCHED_MAX);
+    _cleanup_(buffer_finish) struct buffer names = {.max = PREFETCHED_MAX};
     take_names(&setup, prefetcher, &names);
     allow_threads(&before);
     assert_int_equal(r, 0);
     assert_int_equal(taken.rows, 5 * 1900);
     assert_in_range(asked, 1, 2);
     assert_string_equal(buffer_string(&names), "p0000 p0001 p0002 p0003 p0004 ");
-    buffer_finish(&names);
     buffer_finish(&taken.last);
     prefetching_tear_down(&setup);
 }

@@ -38,8 +38,7 @@ static void every_row_comes_once_and_stays_out_of_the_cache(void **state)
 {
     (void)state;
     struct prefetching setup;
-    struct buffer position;
-    buffer_init(&position, PREFETCHED_MAX);
+    _cleanup_(buffer_finish) struct buffer position = {.max = PREFETCHED_MAX};
     prefetching_set_up(&setup, 4, (struct fetching_options){.faults = "short=97"});
     prefetching_add(&setup, 30, 400);
     struct prefetcher *prefetcher = open_filtered(&setup);
@@ -51,7 +50,6 @@ static void every_row_comes_once_and_stays_out_of_the_cache(void **state)
                                 "00001"),
                               stamp_since(0), &position),
                      KNOWN_NOT);
-    buffer_finish(&position);
     prefetching_tear_down(&setup);
 }
 

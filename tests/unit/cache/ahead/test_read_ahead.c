@@ -57,9 +57,8 @@ static int rows_at(struct setup *setup, const struct directory *directory, struc
 /* All rows of the directory, one page after the other. */
 static void assert_listed(struct setup *setup, const struct directory *directory, int rows)
 {
-    struct buffer behind;
+    _cleanup_(buffer_finish) struct buffer behind = {.max = ANSWER_MAX};
     int listed = 0, r = 1;
-    buffer_init(&behind, ANSWER_MAX);
     (void)buffer_append(&behind, directory->range.lo);
     while (r > 0) {
         struct seen seen = {0};
@@ -80,7 +79,6 @@ static void assert_listed(struct setup *setup, const struct directory *directory
         run_finish(&seen.run);
     }
     assert_int_equal(listed, rows);
-    buffer_finish(&behind);
 }
 
 static const struct memory_store_entry *request(struct setup *setup, size_t number)
@@ -98,9 +96,8 @@ static void assert_begins_at(struct setup *setup, size_t number, struct bytes po
 static int find(struct setup *setup, struct bytes position)
 {
     struct seen seen = {0};
-    struct buffer end;
+    _cleanup_(buffer_finish) struct buffer end = {.max = ANSWER_MAX};
     struct caller *caller = parts_caller(&setup->parts);
-    buffer_init(&end, ANSWER_MAX);
     assert_int_equal(position_append_behind(&end, position), 0);
     struct question question = {
         .table = "t", .range = {position, buffer_bytes(&end)}, .since = parts_since(&setup->parts)};
@@ -111,7 +108,6 @@ static int find(struct setup *setup, struct bytes position)
         assert_bytes(page_position(seen.run.page, seen.run.begin), position);
     }
     run_finish(&seen.run);
-    buffer_finish(&end);
     return r;
 }
 

@@ -44,14 +44,12 @@ static int reach_by(struct prefetching *setup, struct row_reader *reader, struct
                     struct bytes position)
 {
     struct page *page = NULL;
-    struct buffer first;
+    _cleanup_(buffer_finish) struct buffer first = {.max = PREFETCHED_MAX};
     int r = row_reader_reach(reader, caller, position, false, &page);
     assert_int_equal(caller->call.failure.error, MIN(r, 0));
-    buffer_init(&first, PREFETCHED_MAX);
     if (r == REACH_IN_CACHE)
         assert_int_not_equal(known_at(&setup->fetching, position, stamp_since(0), &first),
                              KNOWN_NOT);
-    buffer_finish(&first);
     page_unref(page);
     return r;
 }

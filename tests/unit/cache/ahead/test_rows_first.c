@@ -70,10 +70,8 @@ static size_t asked(struct setup *setup)
 static bool is_all_known(struct setup *setup)
 {
     struct question question = all(setup);
-    struct buffer until;
-    buffer_init(&until, PREFETCHED_MAX);
+    _cleanup_(buffer_finish) struct buffer until = {.max = PREFETCHED_MAX};
     int lacks = overlay_lacks(setup->prefetching.overlay, &question, &until);
-    buffer_finish(&until);
     assert_in_range(lacks, 0, 1);
     return lacks == 0;
 }
@@ -152,7 +150,7 @@ static void fetch_page(struct setup *setup, int partition)
 {
     struct fetching *fetching = &setup->prefetching.fetching;
     struct caller caller = fetching_caller(fetching);
-    struct page *page = NULL;
+    _cleanup_(page_unrefp) struct page *page = NULL;
     char key[16];
     bool is_own;
     (void)snprintf(key, sizeof(key), "p%04d", partition);
@@ -161,7 +159,6 @@ static void fetch_page(struct setup *setup, int partition)
                           .top = TABLE_STORE_PAGE_ROWS};
     struct stamp since = fetching_since_ttl(fetching);
     assert_int_equal(fetcher_fetch(fetching->fetcher, &caller, &fetch, since, &page, &is_own), 0);
-    page_unref(page);
 }
 
 /* A process that traverses reads as much as fits beside what it has not visited yet. That is not

@@ -137,9 +137,8 @@ static void no_thread_is_made_before_the_first_task(void **state)
 {
     (void)state;
     int before = count_threads(false);
-    struct worker_pool *pool = new_pool(8);
+    _cleanup_(worker_pool_destroyp) struct worker_pool *pool = new_pool(8);
     assert_int_equal(count_threads(false), before);
-    worker_pool_destroy(pool);
 }
 
 static void threads_are_made_as_they_are_needed_and_stay(void **state)
@@ -204,7 +203,7 @@ static void a_pool_is_idle_when_all_tasks_have_run(void **state)
     (void)state;
     struct tally tally;
     struct counted tasks[20];
-    struct worker_pool *pool = new_pool(2);
+    _cleanup_(worker_pool_destroyp) struct worker_pool *pool = new_pool(2);
     struct chained chained = {{.run = run_chained}, .pool = pool, .left = 1000};
     tally_init(&tally, NULL);
     (void)sem_init(&chained.done, 0, 0);
@@ -215,7 +214,6 @@ static void a_pool_is_idle_when_all_tasks_have_run(void **state)
     assert_int_equal(chained.left, 0);
     assert_int_equal(tally.done, 20);
     wait_for_idle_pool(pool);
-    worker_pool_destroy(pool);
 }
 
 /* One idles, two tasks come before it wakes: the second must not wait for the first. */

@@ -60,10 +60,8 @@ static inline int reach(struct setup *setup, uint64_t process, struct bytes posi
 /* Is what begins there in the cache, with texts? */
 static inline bool is_known(struct setup *setup, struct bytes position)
 {
-    struct buffer first;
-    buffer_init(&first, PREFETCHED_MAX);
+    _cleanup_(buffer_finish) struct buffer first = {.max = PREFETCHED_MAX};
     int known = known_at(setup->fetching, position, fetching_since_ttl(setup->fetching), &first);
-    buffer_finish(&first);
     return known != KNOWN_NOT;
 }
 

@@ -245,7 +245,7 @@ static void random_order_fills_batches(void **state)
     static char text[1000];
     memset(text, 'x', sizeof(text) - 1);
     const struct groups_limits limits = {100, 4 << 20, GROUPS_BYTES, GROUPS_BYTES};
-    struct groups *groups;
+    _cleanup_(groups_destroyp) struct groups *groups = NULL;
     struct groups_batch batch;
     struct world random = {.random = 1};
     int rows = 300000, batches = 0;
@@ -264,7 +264,6 @@ static void random_order_fills_batches(void **state)
     assert_in_range(batches, 1, (rows - (int)left) / 4);
     for (; groups_take(groups, true, &batch); left -= batch.n, groups_end(groups, &batch))
         assert_in_range(batch.n, 1, GROUPS_BATCH_MAX);
-    groups_destroy(groups);
 }
 
 /* What is out has a limit, too; one batch may always go. */
@@ -272,7 +271,7 @@ static void what_is_out_is_limited(void **state)
 {
     (void)state;
     const struct groups_limits limits = {1, 100, 100000, 100};
-    struct groups *groups;
+    _cleanup_(groups_destroyp) struct groups *groups = NULL;
     struct groups_batch first, second;
     assert_int_equal(groups_create(&limits, &groups), 0);
     assert_int_equal(add_number(groups, 1, 1, "text"), 0);
@@ -282,7 +281,6 @@ static void what_is_out_is_limited(void **state)
     groups_end(groups, &first);
     assert_true(groups_take(groups, false, &second));
     groups_end(groups, &second);
-    groups_destroy(groups);
 }
 
 /* Of what waits at the end of an import that failed. */

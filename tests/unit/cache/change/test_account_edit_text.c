@@ -20,10 +20,8 @@
 static void assert_told(struct setup *setup, uint64_t *after, const char *expected)
 {
     struct failure_record record;
-    struct buffer text, lines;
+    _cleanup_(buffer_finish) struct buffer text = {.max = 1 << 16}, lines = {.max = 1 << 16};
     uint64_t number;
-    buffer_init(&text, 1 << 16);
-    buffer_init(&lines, 1 << 16);
     while ((number = failure_log_next(account_failures(setup->account), *after, &record, &text))) {
         struct bytes row = position_row_key(record.position);
         assert_string_equal(record.operation, "write");
@@ -35,8 +33,6 @@ static void assert_told(struct setup *setup, uint64_t *after, const char *expect
     }
     assert_int_equal(failure_log_count(account_failures(setup->account)), 0);
     assert_string_equal(buffer_string(&lines), expected);
-    buffer_finish(&text);
-    buffer_finish(&lines);
 }
 
 static const enum edit_begin all_begins[] = {EDIT_NEW, EDIT_EXCLUSIVE, EDIT_OVER, EDIT_CHANGED,
@@ -204,9 +200,8 @@ static void equal_notes_are_counted(void **state)
     (void)state;
     struct setup setup;
     struct failure_record record;
-    struct buffer text;
+    _cleanup_(buffer_finish) struct buffer text = {.max = 1 << 16};
     uint64_t number, last = 0;
-    buffer_init(&text, 1 << 16);
     set_up(&setup, (struct setup_options){0});
     for (int i = 0; i < 300; i++) {
         char position[] = "p\0r000";
@@ -218,7 +213,6 @@ static void equal_notes_are_counted(void **state)
         last = number;
     assert_int_equal(last, FAILURE_LOG_ALIKE);
     assert_int_equal(record.others, 290);
-    buffer_finish(&text);
     tear_down(&setup);
 }
 

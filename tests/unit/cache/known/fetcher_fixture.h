@@ -41,11 +41,9 @@ static inline void assert_known(struct fetching *fetching, const char *table, st
                                 bool keys_suffice, int known)
 {
     struct question question = {table, range, fetching_since_ttl(fetching), keys_suffice};
-    struct buffer position;
+    _cleanup_(buffer_finish) struct buffer position = {.max = 1000};
     int64_t requested_ms;
-    buffer_init(&position, 1000);
     assert_int_equal(fetching_known(fetching, &question, &position, &requested_ms), known);
-    buffer_finish(&position);
 }
 
 /* A thread that fetches. */

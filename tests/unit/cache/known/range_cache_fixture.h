@@ -60,9 +60,7 @@ static inline void assert_answer(struct range_cache *cache, const struct questio
 {
     struct run run = {0};
     int64_t requested_ms = -1;
-    struct buffer until, line;
-    buffer_init(&until, 4096);
-    buffer_init(&line, 4096);
+    _cleanup_(buffer_finish) struct buffer until = {.max = 4096}, line = {.max = 4096};
     int known = range_cache_next(cache, question, &run, &requested_ms, &until);
     append_rows(&line, &run);
     if (known == KNOWN_EMPTY)
@@ -76,8 +74,6 @@ static inline void assert_answer(struct range_cache *cache, const struct questio
     assert_string_equal(buffer_string(&line), expected);
     assert_cache_is_sound(cache);
     run_finish(&run);
-    buffer_finish(&until);
-    buffer_finish(&line);
 }
 
 static inline struct question ask(const char *lo, const char *hi)

@@ -6,11 +6,9 @@
 static int64_t asked_ms_at(struct fetching *fetching, struct bytes lo)
 {
     struct question question = {"t", {lo, B("p\x01")}, stamp_since(0), false};
-    struct buffer position;
+    _cleanup_(buffer_finish) struct buffer position = {.max = 1000};
     int64_t requested_ms = -1;
-    buffer_init(&position, 1000);
     assert_int_equal(fetching_known(fetching, &question, &position, &requested_ms), KNOWN_ROWS);
-    buffer_finish(&position);
     return requested_ms;
 }
 
@@ -254,7 +252,7 @@ static void query_rows(struct fetching *fetching, struct query *query, struct an
 /* As a write that the service acknowledges now. */
 static void store_row(struct fetching *fetching, struct bytes position)
 {
-    struct page *page;
+    _cleanup_(page_unrefp) struct page *page = NULL;
     memory_store_write(
         fetching->memory,
         &(struct write){.kind = WRITE_INSERT, .position = position, .text = BYTES_LITERAL("{}")});
@@ -263,7 +261,6 @@ static void store_row(struct fetching *fetching, struct bytes position)
     assert_int_equal(range_cache_put_change(fetching->cache, "t", page, &fetching->orders,
                                             atomic_load(&fetching->now_ms)),
                      0);
-    page_unref(page);
 }
 
 /* The token names the next row as of the first page: the second page begins there. So it does not

@@ -127,7 +127,7 @@ static void a_directory_is_local_until_it_is_removed(void **state)
 
 static void assert_one_directory(const char *const *paths, size_t n)
 {
-    struct local_directories *local = new_local();
+    _cleanup_(local_directories_destroyp) struct local_directories *local = new_local();
     for (size_t made = 0; made < n; made++) {
         for (size_t asked = 0; asked < n; asked++) {
             assert_int_equal(add(local, paths[made]), 0);
@@ -136,7 +136,6 @@ static void assert_one_directory(const char *const *paths, size_t n)
             assert_false(has(local, paths[made]));
         }
     }
-    local_directories_destroy(local);
 }
 
 /* By whichever path it was made, and by whichever it is asked for and removed. */
@@ -156,7 +155,7 @@ static void a_level_shows_what_was_made_in_it(void **state)
     static const char *const paths[] = {"Tab/b",      "Tab/N+",          "Tab/a", "Tab/N+/New",
                                         "Tab/N+/Ne+", "Tab/N+/Ne+/News", "Uab/a", "Tab/N+/N",
                                         "Tab/N",      "Tab/#00"};
-    struct local_directories *local = new_local();
+    _cleanup_(local_directories_destroyp) struct local_directories *local = new_local();
     for (size_t i = 0; i < ARRAY_SIZE(paths); i++)
         assert_int_equal(add(local, paths[i]), strcmp(paths[i], "Tab/N") == 0);
     assert_listed(local, "Tab", " N+ a b "); /* first the empty key; N is in N+ already */
@@ -170,7 +169,6 @@ static void a_level_shows_what_was_made_in_it(void **state)
     remove_at(local, "Tab/N+");
     assert_listed(local, "Tab", " a b ");
     assert_true(has(local, "Tab/N"));
-    local_directories_destroy(local);
 }
 
 /* However they were made. There are no prefixes in it. */
@@ -179,21 +177,20 @@ static void a_flat_listing_shows_all_partitions_of_its_range(void **state)
     (void)state;
     static const char *const paths[] = {"Tab/b",       "Tab/N+", "Tab/N+/New", "Tab/N+/Ne+/News",
                                         "Tab/.flat/c", "Tab/O+", "Tab/#00",    "Uab/a"};
-    struct local_directories *local = new_local();
+    _cleanup_(local_directories_destroyp) struct local_directories *local = new_local();
     for (size_t i = 0; i < ARRAY_SIZE(paths); i++)
         assert_int_equal(add(local, paths[i]), 0);
     assert_listed(local, "Tab/.flat", " New News b c ");
     assert_listed(local, "Tab/N+/.flat", "New News ");
     assert_listed(local, "Tab/O+/.flat", "");
     assert_listed(local, "Tab", " N+ O+ b c ");
-    local_directories_destroy(local);
 }
 
 /* rm -r of such a directory looks it up before its rmdir, but it is in no listing. */
 static void a_prefix_of_row_keys_is_local_and_never_listed(void **state)
 {
     (void)state;
-    struct local_directories *local = new_local();
+    _cleanup_(local_directories_destroyp) struct local_directories *local = new_local();
     assert_int_equal(add(local, "Tab/p/2024+"), 0);
     assert_true(has(local, "Tab/p/2024+"));
     assert_true(has(local, "Tab/.flat/p/2024+"));
@@ -204,13 +201,12 @@ static void a_prefix_of_row_keys_is_local_and_never_listed(void **state)
     assert_true(has_below(local, "Tab/p")); /* which the way to it goes through */
     assert_false(has_below(local, "Tab/p/2024+"));
     assert_false(has_below(local, "Tab/p/2025+"));
-    local_directories_destroy(local);
 }
 
 static void what_is_above_a_local_directory_knows_it(void **state)
 {
     (void)state;
-    struct local_directories *local = new_local();
+    _cleanup_(local_directories_destroyp) struct local_directories *local = new_local();
     assert_int_equal(add(local, "Tab/Ne+"), 0);
     assert_true(has_below(local, "Tab"));
     assert_true(has_below(local, "Tab/N+"));
@@ -227,13 +223,12 @@ static void what_is_above_a_local_directory_knows_it(void **state)
     remove_at(local, "Tab/Ne+");
     remove_at(local, "Tab/New");
     assert_false(has_below(local, "Tab"));
-    local_directories_destroy(local);
 }
 
 static void made_again_it_stays_where_it_is(void **state)
 {
     (void)state;
-    struct local_directories *local = new_local();
+    _cleanup_(local_directories_destroyp) struct local_directories *local = new_local();
     assert_int_equal(add(local, "Tab/N+/New"), 0);
     assert_int_equal(add(local, "Tab/New"), 1);
     assert_listed(local, "Tab/N+", "New ");
@@ -242,7 +237,6 @@ static void made_again_it_stays_where_it_is(void **state)
     assert_listed(local, "Tab/N+", "");
     assert_int_equal(add(local, "Tab/New"), 0);
     assert_listed(local, "Tab", "New ");
-    local_directories_destroy(local);
 }
 
 static void all_of_a_table_go_with_it(void **state)
@@ -250,7 +244,7 @@ static void all_of_a_table_go_with_it(void **state)
     (void)state;
     static const char *const paths[] = {"Saa/a",   "Tab/a",  "Tab/N+", "Tab/N+/New",
                                         "Tab/#00", "Tabb/a", "Uab/a"};
-    struct local_directories *local = new_local();
+    _cleanup_(local_directories_destroyp) struct local_directories *local = new_local();
     for (size_t i = 0; i < ARRAY_SIZE(paths); i++)
         assert_int_equal(add(local, paths[i]), 0);
     local_directories_remove_table(local, "Tab");
@@ -259,25 +253,23 @@ static void all_of_a_table_go_with_it(void **state)
     local_directories_remove_table(local, "Tab");
     assert_listed(local, "Tab", "");
     assert_listed(local, "Tab/N+", "");
-    local_directories_destroy(local);
 }
 
 /* The answer to a question that is asked now. name NULL: it has no table at all. */
 static void keep_one(struct local_directories *local, const char *name, bool is_there,
                      struct stamp asked)
 {
-    struct page *page;
+    _cleanup_(page_unrefp) struct page *page = NULL;
     int r = name ? table_page_of_one(name, is_there, &page)
                  : table_page_of_all((struct bytes){0}, &page);
     assert_int_equal(r, 0);
     local_directories_keep_tables(local, page, asked);
-    page_unref(page);
 }
 
 static void those_of_a_table_that_is_gone_end(void **state)
 {
     (void)state;
-    struct local_directories *local = new_local();
+    _cleanup_(local_directories_destroyp) struct local_directories *local = new_local();
     assert_int_equal(add(local, "Saa/a"), 0);
     assert_int_equal(add(local, "Tab/a"), 0);
     assert_int_equal(add(local, "Tab/b"), 0);
@@ -289,13 +281,12 @@ static void those_of_a_table_that_is_gone_end(void **state)
     assert_true(has(local, "Saa/a") && has(local, "Tabb/a"));
     keep_one(local, NULL, false, stamp_take(&orders, 0));
     assert_false(has(local, "Saa/a") || has(local, "Tabb/a"));
-    local_directories_destroy(local);
 }
 
 static void an_answer_to_an_older_question_ends_none(void **state)
 {
     (void)state;
-    struct local_directories *local = new_local();
+    _cleanup_(local_directories_destroyp) struct local_directories *local = new_local();
     assert_int_equal(add(local, "Tab/a"), 0);
     assert_int_equal(add(local, "Tab/b"), 0);
     struct stamp asked = stamp_take(&orders, 0);
@@ -306,7 +297,6 @@ static void an_answer_to_an_older_question_ends_none(void **state)
     assert_true(has(local, "Tab/b") && has(local, "Tab/c"));
     keep_one(local, "Tab", false, stamp_take(&orders, 0));
     assert_listed(local, "Tab", "");
-    local_directories_destroy(local);
 }
 
 static void fill(struct local_directories *local, const char *path)
@@ -322,7 +312,7 @@ static void those_that_hold_an_entity_are_not_empty(void **state)
     static const char *const paths[] = {"Tab/N+",  "Tab/N+/Ne+",    "Tab/N+/Ne+/New", "Tab/M+",
                                         "Tab/Na+", "Tab/Ne",        "Tab/New1",       "Tab/New+",
                                         "Tab/O+",  "Tab/New/2024+", "Tab/New1+"};
-    struct local_directories *local = new_local();
+    _cleanup_(local_directories_destroyp) struct local_directories *local = new_local();
     for (size_t i = 0; i < ARRAY_SIZE(paths); i++)
         assert_int_equal(add(local, paths[i]), 0);
     assert_int_equal(add(local, "Uab/New"), 0);
@@ -335,7 +325,6 @@ static void those_that_hold_an_entity_are_not_empty(void **state)
     assert_listed(local, "Uab", "New ");
     assert_int_equal(add(local, "Tab/N+/Ne+/New"), 1);
     assert_listed(local, "Tab/N+/Ne+", "New! ");
-    local_directories_destroy(local);
 }
 
 static const char *numbered(int i, int size)
@@ -348,7 +337,7 @@ static const char *numbered(int i, int size)
 static void beyond_the_maximum_the_longest_unused_ends(void **state)
 {
     (void)state;
-    struct local_directories *local = new_local();
+    _cleanup_(local_directories_destroyp) struct local_directories *local = new_local();
     _cleanup_(buffer_finish) struct buffer listed;
     buffer_init(&listed, 1 << 20);
     for (int i = 0; i < LOCAL_DIRECTORIES_MAX; i++)
@@ -359,7 +348,6 @@ static void beyond_the_maximum_the_longest_unused_ends(void **state)
     assert_int_equal(list(local, "Tab", &listed), LOCAL_DIRECTORIES_MAX);
     for (int i = 0; i <= LOCAL_DIRECTORIES_MAX; i++)
         assert_int_equal(has(local, numbered(i, 1)), i != 2);
-    local_directories_destroy(local);
 }
 
 /* Keys may be far longer than names. */
@@ -367,7 +355,7 @@ static void memory_is_bounded(void **state)
 {
     (void)state;
     bool is_empty;
-    struct local_directories *local = new_local();
+    _cleanup_(local_directories_destroyp) struct local_directories *local = new_local();
     static char key[8000];
     struct directory parent = {.kind = DIRECTORY_AUTO, .table = "Tab", .range = RANGE_ALL};
     struct directory directory = {.kind = DIRECTORY_ENTITIES, .table = "Tab"};
@@ -381,23 +369,19 @@ static void memory_is_bounded(void **state)
         assert_int_equal(local_directories_add(local, &directory, &parent, true), 0);
         assert_true(local_directories_has(local, &directory));
     }
-    struct buffer lo, after;
-    buffer_init(&lo, POSITION_MAX_BYTES);
-    buffer_init(&after, POSITION_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer lo = {.max = POSITION_MAX_BYTES},
+                                           after = {.max = POSITION_MAX_BYTES};
     for (; local_directories_next(local, &parent, buffer_bytes(&after), &lo, &is_empty) == 1;
          kept++)
         buffer_swap(&lo, &after);
     assert_in_range(kept, LOCAL_DIRECTORIES_MAX_BYTES / 8500, LOCAL_DIRECTORIES_MAX_BYTES / 8000);
-    buffer_finish(&lo);
-    buffer_finish(&after);
-    local_directories_destroy(local);
 }
 
 static void without_memory_nothing_changes(void **state)
 {
     (void)state;
     bool is_empty;
-    struct local_directories *local = NULL;
+    _cleanup_(local_directories_destroyp) struct local_directories *local = NULL;
     allocations_until_failure = 1;
     assert_int_equal(local_directories_create(&orders, &local), -ENOMEM);
     assert_null(local);
@@ -409,14 +393,11 @@ static void without_memory_nothing_changes(void **state)
     assert_int_equal(local_directories_add(local, &directory, &parent, true), -ENOMEM);
     assert_false(local_directories_has(local, &directory));
     assert_int_equal(local_directories_add(local, &directory, &parent, true), 0);
-    struct buffer lo;
-    buffer_init(&lo, POSITION_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer lo = {.max = POSITION_MAX_BYTES};
     allocations_until_failure = 1;
     assert_int_equal(local_directories_next(local, &parent, B(""), &lo, &is_empty), -ENOMEM);
     assert_int_equal(local_directories_next(local, &parent, B(""), &lo, &is_empty), 1);
     assert_bytes(buffer_bytes(&lo), B("p\0"));
-    buffer_finish(&lo);
-    local_directories_destroy(local);
 }
 
 struct thread {
@@ -433,10 +414,8 @@ static void *make_and_remove(void *argument)
         assert_int_equal(add(self->local, own), 0);
         assert_in_range(add(self->local, "Tab/shared"), 0, 1);
         assert_true(has(self->local, own));
-        struct buffer listed;
-        buffer_init(&listed, 1000);
+        _cleanup_(buffer_finish) struct buffer listed = {.max = 1000};
         assert_in_range(list(self->local, "Tab/N+", &listed), 1, 4);
-        buffer_finish(&listed);
         remove_at(self->local, own);
         remove_at(self->local, "Tab/shared");
         assert_false(has(self->local, own));
@@ -447,20 +426,19 @@ static void *make_and_remove(void *argument)
 static void threads_do_not_disturb_each_other(void **state)
 {
     (void)state;
-    struct local_directories *local = new_local();
+    _cleanup_(local_directories_destroyp) struct local_directories *local = new_local();
     struct thread threads[4];
     for (int i = 0; i < 4; i++)
         threads[i] = (struct thread){.local = local, .id = i};
     run_in_threads(ARRAY_SIZE(threads), make_and_remove, threads, sizeof(threads[0]));
     assert_listed(local, "Tab", "");
     assert_listed(local, "Tab/N+", "");
-    local_directories_destroy(local);
 }
 
 static void a_settled_directory_is_that_of_the_key(void **state)
 {
     (void)state;
-    struct local_directories *local = new_local();
+    _cleanup_(local_directories_destroyp) struct local_directories *local = new_local();
     struct place table = place_at("Tab");
     struct directory parent = place_directory(&table), unsettled = {.kind = DIRECTORY_ENTITIES,
                                                                     .table = "Tab",
@@ -486,7 +464,6 @@ static void a_settled_directory_is_that_of_the_key(void **state)
     assert_false(local_directories_has(local, &unsettled));
     assert_listed(local, "Tab", "Newton ");
     place_finish(&table);
-    local_directories_destroy(local);
 }
 
 int main(void)

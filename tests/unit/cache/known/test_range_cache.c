@@ -61,13 +61,11 @@ static void a_walk_over_very_many_pieces_comes_to_its_end(void **state)
     struct question question = ask("p0000", "p3");
     struct run run = {0};
     int64_t requested_ms = -1;
-    struct buffer until;
-    buffer_init(&until, 4096);
+    _cleanup_(buffer_finish) struct buffer until = {.max = 4096};
     allocations_until_failure = 1; /* where it has come to in between */
     assert_int_equal(range_cache_next(cache, &question, &run, &requested_ms, &until), -ENOMEM);
     assert_null(run.page);
     assert_int_equal(requested_ms, -1);
-    buffer_finish(&until);
     free_cache(cache);
 }
 

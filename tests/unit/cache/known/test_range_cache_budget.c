@@ -29,10 +29,8 @@ static bool is_known(struct range_cache *cache, int number, struct run *ret)
     (void)snprintf(hi, sizeof(hi), "%03d", number + 1);
     struct question question = ask(lo, hi);
     int64_t requested_ms;
-    struct buffer until;
-    buffer_init(&until, 100);
+    _cleanup_(buffer_finish) struct buffer until = {.max = 100};
     int known = range_cache_next(cache, &question, ret, &requested_ms, &until);
-    buffer_finish(&until);
     return known == KNOWN_ROWS;
 }
 

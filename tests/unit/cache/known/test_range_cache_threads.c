@@ -51,8 +51,7 @@ static int known_text(struct shared *shared, int row, bool keys_suffice)
         .table = "t", .range = {{&lo, 1}, {&hi, 1}}, .keys_suffice = keys_suffice};
     struct run run = {0};
     int64_t requested_ms;
-    struct buffer until;
-    buffer_init(&until, 100);
+    _cleanup_(buffer_finish) struct buffer until = {.max = 100};
     int text = UNKNOWN,
         known = range_cache_next(shared->cache, &question, &run, &requested_ms, &until);
     uint64_t value = 0;
@@ -62,7 +61,6 @@ static int known_text(struct shared *shared, int row, bool keys_suffice)
         bytes_parse_unsigned(page_text(run.page, run.begin), 1 << 30, &value))
         text = (int)value;
     run_finish(&run);
-    buffer_finish(&until);
     return text;
 }
 

@@ -48,12 +48,10 @@ static void names_are_legal_readable_or_shown(void **state)
 static struct left_out leave_out(struct bytes list, struct bytes expected)
 {
     struct left_out left_out;
-    struct buffer names;
-    buffer_init(&names, 1000);
+    _cleanup_(buffer_finish) struct buffer names = {.max = 1000};
     assert_int_equal(buffer_append(&names, list), 0);
     table_names_leave_out(&names, &left_out);
     assert_bytes(buffer_bytes(&names), expected);
-    buffer_finish(&names);
     return left_out;
 }
 
@@ -93,15 +91,13 @@ static void another_list_has_another_hash(void **state)
 static void a_long_name_is_cut_between_characters(void **state)
 {
     (void)state;
-    struct buffer names;
+    _cleanup_(buffer_finish) struct buffer names = {.max = 1000};
     struct left_out left_out;
-    buffer_init(&names, 1000);
     for (int i = 0; i < 100; i++)
         (void)buffer_append_string(&names, "\xE2\x82\xAC");
     assert_int_equal(buffer_append_char(&names, '\0'), 0);
     table_names_leave_out(&names, &left_out);
     assert_int_equal(strlen(left_out.example), 102);
-    buffer_finish(&names);
 }
 
 int main(void)

@@ -25,22 +25,20 @@ static void all_are_sorted_as_bytes_and_stand_once(void **state)
                                 "a1\0"
                                 "b";
     static const char *const expected[] = {"B", "a", "a1", "a10", "b"};
-    struct page *page;
+    _cleanup_(page_unrefp) struct page *page = NULL;
     assert_int_equal(table_page_of_all((struct bytes){names, sizeof(names)}, &page), 0);
     assert_names(page, expected, ARRAY_SIZE(expected));
     assert_bytes(page_range(page).lo, RANGE_ALL.lo);
     assert_bytes(page_range(page).hi, RANGE_ALL.hi);
-    page_unref(page);
 }
 
 static void an_account_may_have_none(void **state)
 {
     (void)state;
-    struct page *page;
+    _cleanup_(page_unrefp) struct page *page = NULL;
     assert_int_equal(table_page_of_all((struct bytes){NULL, 0}, &page), 0);
     assert_names(page, NULL, 0);
     assert_true(range_holds(page_range(page), B("any")));
-    page_unref(page);
 }
 
 static void one_covers_its_name_alone(void **state)

@@ -31,9 +31,8 @@ static void note(struct setup *setup, const char *name, bool has_prefixes, int64
 static void assert_notes(struct setup *setup, int expected, const char *name, const char *message)
 {
     struct failure_record record, last = {0};
-    struct buffer text;
+    _cleanup_(buffer_finish) struct buffer text = {.max = 1 << 16};
     int count = 0;
-    buffer_init(&text, 1 << 16);
     for (uint64_t n = 0; (n = failure_log_next(setup->failures, n, &record, &text)) != 0; count++) {
         last = record;
         assert_true(!name || strcmp(record.table, name) == 0 || count + 1 < expected);
@@ -44,7 +43,6 @@ static void assert_notes(struct setup *setup, int expected, const char *name, co
         assert_string_equal(last.failure.message, message);
     assert_int_equal(last.failure.error, 0);
     assert_int_equal(failure_log_count(setup->failures), 0); /* it is no failure */
-    buffer_finish(&text);
 }
 
 static void each_change_is_told_once(void **state)

@@ -54,14 +54,12 @@ static int append_name(struct setup *setup, uint64_t index, struct buffer *ret)
 /* All from this index on. */
 static void assert_names_from(struct setup *setup, uint64_t index, const char *expected)
 {
-    struct buffer names;
+    _cleanup_(buffer_finish) struct buffer names = {.max = ANSWER_MAX};
     int r;
-    buffer_init(&names, ANSWER_MAX);
     while ((r = append_name(setup, index, &names)) == 1)
         index++;
     assert_int_equal(r, 0);
     assert_string_equal(buffer_string(&names), expected);
-    buffer_finish(&names);
 }
 
 static void assert_names(struct setup *setup, const char *expected)
@@ -72,11 +70,9 @@ static void assert_names(struct setup *setup, const char *expected)
 /* The one of this index. */
 static void assert_name(struct setup *setup, uint64_t index, const char *expected)
 {
-    struct buffer name;
-    buffer_init(&name, ANSWER_MAX);
+    _cleanup_(buffer_finish) struct buffer name = {.max = ANSWER_MAX};
     assert_int_equal(append_name(setup, index, &name), 1);
     assert_string_equal(buffer_string(&name), expected);
-    buffer_finish(&name);
 }
 
 /* The names of a directory of the table with these partitions. */
@@ -238,10 +234,9 @@ static void a_failure_is_told_and_the_rest_comes(void **state)
 {
     (void)state;
     struct setup setup;
-    struct buffer names;
+    _cleanup_(buffer_finish) struct buffer names = {.max = ANSWER_MAX};
     int failures = 0, r;
     uint64_t index = 0;
-    buffer_init(&names, ANSWER_MAX);
     set_up_with(&setup, 1, &table);
     parts_add_many(&setup.parts, 35, 300);
     setup.parts.memory->fault = fail_keys;
@@ -254,7 +249,6 @@ static void a_failure_is_told_and_the_rest_comes(void **state)
     }
     assert_int_equal(failures, 1);
     assert_string_equal(buffer_string(&names), "p000+ p001+ p002+ p003+ ");
-    buffer_finish(&names);
     tear_down(&setup);
 }
 
@@ -262,8 +256,7 @@ static void a_reader_may_take_long(void **state)
 {
     (void)state;
     struct setup setup;
-    struct buffer names;
-    buffer_init(&names, ANSWER_MAX);
+    _cleanup_(buffer_finish) struct buffer names = {.max = ANSWER_MAX};
     set_up_with(&setup, 1, &table);
     parts_add(&setup.parts, "a1 a2 b c1 c2 d e1 e2", 3);
     for (uint64_t i = 0; i < 5; i++) {
@@ -272,7 +265,6 @@ static void a_reader_may_take_long(void **state)
     }
     assert_string_equal(buffer_string(&names), "a+ b c+ d e+ ");
     assert_int_equal(append_name(&setup, 5, &names), 0);
-    buffer_finish(&names);
     tear_down(&setup);
 }
 
@@ -321,14 +313,12 @@ static void a_prefix_that_was_shown_in_part_is_an_error(void **state)
 {
     (void)state;
     struct setup setup;
-    struct buffer name;
-    buffer_init(&name, ANSWER_MAX);
+    _cleanup_(buffer_finish) struct buffer name = {.max = ANSWER_MAX};
     grow_behind_reader(&setup, "a b b1 b2", 2, "c");
     assert_int_equal(append_name(&setup, 2, &name), -ESTALE);
     assert_int_equal(append_name(&setup, 2, &name), -ESTALE);
     begin(&setup);
     assert_names(&setup, "a b+ c ");
-    buffer_finish(&name);
     tear_down(&setup);
 }
 

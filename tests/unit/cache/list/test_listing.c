@@ -426,12 +426,10 @@ static void add_ends(struct setup *setup, struct bytes prefix)
 {
     static const char *const ends[] = {"1a", "1b", "2"};
     for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
-        struct buffer key;
-        buffer_init(&key, 1000);
+        _cleanup_(buffer_finish) struct buffer key = {.max = 1000};
         (void)buffer_append(&key, prefix);
         assert_int_equal(buffer_append_string(&key, ends[i]), 0);
         memory_store_add(setup->memory, buffer_bytes(&key), B("r"), "etag");
-        buffer_finish(&key);
     }
 }
 
@@ -440,10 +438,8 @@ static void assert_long_prefix(const char *rest, const char *expected)
 {
     struct setup setup;
     struct listing_entry entry;
-    struct buffer lo, hi, line;
-    buffer_init(&lo, 1000);
-    buffer_init(&hi, 1000);
-    buffer_init(&line, 1000);
+    _cleanup_(buffer_finish) struct buffer lo = {.max = 1000}, hi = {.max = 1000},
+                                           line = {.max = 1000};
     append_prefix(&lo, rest);
     assert_int_equal(prefix_append_successor(&hi, buffer_bytes(&lo), B("")), 0);
     struct directory directory = {
@@ -459,9 +455,6 @@ static void assert_long_prefix(const char *rest, const char *expected)
     assert_string_equal(buffer_string(&line), expected);
     listing_close(listing);
     tear_down(&setup);
-    buffer_finish(&lo);
-    buffer_finish(&hi);
-    buffer_finish(&line);
 }
 
 static void the_longest_prefix_is_measured_in_utf8(void **state)

@@ -46,10 +46,9 @@ static void append_local(struct listing *listing, struct buffer *ret)
 static void assert_shown(struct setup *setup, const struct directory *directory,
                          const char *expected)
 {
-    struct buffer shown;
-    struct listing *listing = open_listing(setup, directory);
+    _cleanup_(buffer_finish) struct buffer shown = {.max = 1000};
+    _cleanup_(listing_closep) struct listing *listing = open_listing(setup, directory);
     struct listing_entry entry = {0};
-    buffer_init(&shown, 1000);
     while (next_entry(setup, listing, entry.cookie, true, &entry) == 1) {
         (void)buffer_append(&shown, entry.key);
         (void)buffer_append_string(&shown, entry.kind == LISTING_PREFIX ? "+ " : " ");
@@ -59,8 +58,6 @@ static void assert_shown(struct setup *setup, const struct directory *directory,
     append_local(listing, &shown);
     assert_request_count(setup, 0);
     assert_string_equal(buffer_string(&shown), expected);
-    buffer_finish(&shown);
-    listing_close(listing);
 }
 
 static void local_directories_stand_behind_a_listing(void **state)

@@ -61,8 +61,7 @@ static void rows_come_from_where_the_question_begins(void **state)
     set_up(&setup);
     fetching_add_rows(&setup.fetching, "p", 2500);
     struct question question = question_of(&setup, PARTITION);
-    struct buffer behind;
-    buffer_init(&behind, 1000);
+    _cleanup_(buffer_finish) struct buffer behind = {.max = 1000};
     for (int page = 0; page < 3; page++) {
         setup.caller = fetching_caller(&setup.fetching);
         assert_int_equal(overlay_next(setup.overlay, &setup.caller, &question, &on_miss, &seen), 1);
@@ -76,7 +75,6 @@ static void rows_come_from_where_the_question_begins(void **state)
     assert_int_equal(asked(&setup), 3);
     assert_int_equal(count(&setup, &question, &on_miss, &seen), 0);
     assert_int_equal(asked(&setup), 3); /* the last page covers the end */
-    buffer_finish(&behind);
     tear_down(&setup);
 }
 

@@ -12,8 +12,7 @@ static void assert_look(struct setup *setup, struct range range, int known, size
 {
     struct question question = question_of(setup, range);
     struct seen seen;
-    struct buffer position;
-    buffer_init(&position, 1000);
+    _cleanup_(buffer_finish) struct buffer position = {.max = 1000};
     (void)buffer_append_string(&position, "cleared first");
     size_t before = asked(setup);
     assert_int_equal(overlay_find(setup->overlay, &question, &seen, &position), known);
@@ -28,7 +27,6 @@ static void assert_look(struct setup *setup, struct range range, int known, size
     assert_int_equal(seen.fetched_rows, 0);
     assert_false(seen.was_fetched);
     run_finish(&seen.run);
-    buffer_finish(&position);
 }
 
 static void a_look_tells_what_is_known_and_sends_nothing(void **state)

@@ -64,7 +64,7 @@ static size_t queued(void)
 static void queue_change(struct bytes position, bool is_text)
 {
     struct call call = {.deadline_ms = INT64_MAX};
-    struct page *page = NULL;
+    _cleanup_(page_unrefp) struct page *page = NULL;
     struct queued_change change = {
         .write = {.kind = WRITE_DELETE, .position = position, .if_match = B("e")}};
     if (is_text) {
@@ -75,7 +75,6 @@ static void queue_change(struct bytes position, bool is_text)
     }
     assert_int_equal(pending_claim(setup.fetching.pending, "t", &position, 1, &call), 0);
     assert_int_equal(pending_queue(setup.fetching.pending, "t", &change, &call), 0);
-    page_unref(page);
 }
 
 /* The oldest change is made: as the committer does it, the result is in the cache first. */

@@ -47,8 +47,7 @@ static struct seen assert_keys(struct setup *setup, struct range range, int top,
 {
     _cleanup_(page_unrefp) struct page *page = NULL;
     struct seen seen = {0};
-    struct buffer line;
-    buffer_init(&line, LINE_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer line = {.max = LINE_MAX_BYTES};
     assert_int_equal(ask_keys(setup, range, top, &page, &seen), 0);
     assert_true(page_is_keys_only(page) || page_rows(page) == 0);
     assert_bytes(page_range(page).lo, range.lo);
@@ -65,7 +64,6 @@ static struct seen assert_keys(struct setup *setup, struct range range, int top,
         line.data[i] = (char)(line.data[i] == POSITION_AFTER[0] ? '+' : line.data[i]);
     }
     assert_string_equal(buffer_string(&line), expected);
-    buffer_finish(&line);
     return seen;
 }
 
@@ -210,8 +208,7 @@ static void assert_misses(struct setup *setup, struct range range, struct bytes 
 {
     struct question question = question_about(setup, range, false);
     struct seen seen;
-    struct buffer until;
-    buffer_init(&until, LINE_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer until = {.max = LINE_MAX_BYTES};
     int known = overlay_find(setup->overlay, &question, &seen, &until);
     run_finish(&seen.run);
     assert_int_equal(known == KNOWN_NOT, missed_from.size > 0);
@@ -220,7 +217,6 @@ static void assert_misses(struct setup *setup, struct range range, struct bytes 
     assert_int_equal(overlay_lacks(setup->overlay, &question, &until), lacks_from.size > 0);
     if (lacks_from.size > 0)
         assert_bytes(buffer_bytes(&until), lacks_from);
-    buffer_finish(&until);
 }
 
 static void a_miss_is_where_the_next_row_may_be(void **state)

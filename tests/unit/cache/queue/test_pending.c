@@ -400,7 +400,7 @@ static void without_memory_nothing_changes(void **state)
     struct pending *pending = NULL;
     struct call call = {.deadline_ms = DEADLINE_MS};
     const struct bytes positions[] = {B("a"), B("b")};
-    struct buffer ret;
+    _cleanup_(buffer_finish) struct buffer ret = {.max = 100};
     struct entity row;
     allocations_until_failure = 1;
     assert_int_equal(pending_create(&no_limits, &turned, &pending), -ENOMEM);
@@ -421,10 +421,8 @@ static void without_memory_nothing_changes(void **state)
     allocations_until_failure = 1;
     assert_int_equal(pending_mask(pending, "T", B("a"), B("a longer one")), -ENOMEM);
     assert_mask(pending, "T", "a", "one");
-    buffer_init(&ret, 100);
     allocations_until_failure = 1;
     assert_int_equal(pending_next(pending, "T", RANGE_ALL, &row, &ret), -ENOMEM);
-    buffer_finish(&ret);
     end(pending);
 }
 

@@ -8,13 +8,13 @@ static const struct pending_limits limits = {1 << 20, 100, 1 << 20};
 static void put(struct queueing *queueing, const char *table, struct bytes position,
                 struct bytes if_match)
 {
-    struct page *page = position.size > 1 ? row_of(position, position) : NULL;
+    _cleanup_(page_unrefp) struct page *page =
+        position.size > 1 ? row_of(position, position) : NULL;
     struct queued_change change = page ? text_of(position, page) : delete_of(position);
     if (page)
         change.write.if_match = if_match;
     assert_int_equal(pending_claim(queueing->pending, table, &position, 1, call_of(queueing)), 0);
     assert_int_equal(pending_queue(queueing->pending, table, &change, call_of(queueing)), 0);
-    page_unref(page);
 }
 
 static void assert_next(struct queueing *queueing, struct queued_text *at, const char *table,

@@ -57,8 +57,7 @@ static inline struct bytes random_key(uint64_t *seed, char key[KEY_SIZE])
                                           "\xED\xA0\xBD\xED\xB8\x80",
                                           "\xEE\x80\x80",
                                           "\xEF\xBF\xBF"};
-    struct buffer buffer;
-    buffer_init(&buffer, KEY_SIZE);
+    _cleanup_(buffer_finish) struct buffer buffer = {.max = KEY_SIZE};
     (void)buffer_append_string(&buffer, beginnings[random_below(seed, ARRAY_SIZE(beginnings))]);
     size_t alphabet = 1 + random_below(seed, ARRAY_SIZE(letters));
     for (uint64_t n = random_below(seed, 6); n > 0; n--)
@@ -66,7 +65,6 @@ static inline struct bytes random_key(uint64_t *seed, char key[KEY_SIZE])
     struct bytes result = {key, buffer.size};
     if (buffer.size > 0)
         memcpy(key, buffer.data, buffer.size);
-    buffer_finish(&buffer);
     return result;
 }
 
@@ -141,8 +139,7 @@ static inline void change(void *context, struct rows *rows, uint64_t *seed)
 {
     struct reader *reader = context;
     char partition[KEY_SIZE], row[KEY_SIZE];
-    struct buffer position;
-    buffer_init(&position, 1000);
+    _cleanup_(buffer_finish) struct buffer position = {.max = 1000};
     if (rows->count > 0 && random_percent(seed, 50)) {
         (void)buffer_append(&position, rows->positions[random_below(seed, rows->count)]);
         (void)rows_remove(rows, buffer_bytes(&position));
@@ -153,7 +150,6 @@ static inline void change(void *context, struct rows *rows, uint64_t *seed)
         (void)position_append(&position, random_key(seed, partition), random_key(seed, row));
         (void)rows_insert(rows, buffer_bytes(&position));
     }
-    buffer_finish(&position);
 }
 
 typedef int scan_create(struct range range, const struct scan_limits *limits, struct scan **ret);
@@ -163,11 +159,9 @@ static inline void scan_once(scan_create *create, uint64_t seed, bool changes, i
 {
     struct reader reader = {.changes = changes};
     struct rows rows;
-    struct buffer lo, hi;
+    _cleanup_(buffer_finish) struct buffer lo = {.max = 1000}, hi = {.max = 1000};
     uint64_t table_seed = seed + 1;
     buffer_init(&reader.last, 1000);
-    buffer_init(&lo, 1000);
-    buffer_init(&hi, 1000);
     fill(&table_seed, &rows);
     table_seed = seed + 1;
     fill(&table_seed, &reader.original);
@@ -206,8 +200,6 @@ static inline void scan_once(scan_create *create, uint64_t seed, bool changes, i
     rows_finish(&rows);
     rows_finish(&reader.original);
     buffer_finish(&reader.last);
-    buffer_finish(&lo);
-    buffer_finish(&hi);
 }
 
 #endif

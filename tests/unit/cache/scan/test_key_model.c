@@ -20,11 +20,9 @@ static struct key_model *learn(const char *const *keys, size_t count)
 static void assert_key(const struct key_model *model, struct bytes common, double place,
                        double tolerance, struct bytes expected)
 {
-    struct buffer key;
-    buffer_init(&key, 1000);
+    _cleanup_(buffer_finish) struct buffer key = {.max = 1000};
     assert_int_equal(key_model_append_key(model, common, place, tolerance, &key), 0);
     assert_bytes(buffer_bytes(&key), expected);
-    buffer_finish(&key);
 }
 
 static void seen_digits_are_spread_evenly(void **state)
@@ -61,8 +59,7 @@ static void a_script_is_an_alphabet(void **state)
                                        "\xE4\xB8\x82\xE7\xA9\xBF", "\xE4\xB8\x83\xE8\x99\x8E",
                                        "\xE4\xB8\x84\xE6\xB0\xB4", "\xE4\xB8\x85\xE4\xBA\x94"};
     struct key_model *model = learn(keys, ARRAY_SIZE(keys));
-    struct buffer key;
-    buffer_init(&key, 100);
+    _cleanup_(buffer_finish) struct buffer key = {.max = 100};
     double last = 0;
     for (int i = 6; i < 10; i++) { /* after what was seen: other lead bytes, in order */
         buffer_clear(&key);
@@ -73,7 +70,6 @@ static void a_script_is_an_alphabet(void **state)
         last = place;
     }
     assert_int_equal((unsigned char)key.data[0], 0xE9);
-    buffer_finish(&key);
     key_model_destroy(model);
 }
 
@@ -120,9 +116,7 @@ static void assert_legal(struct bytes key)
 static void split_keys_are_legal_short_and_in_order(void **state)
 {
     (void)state;
-    struct buffer key, common;
-    buffer_init(&key, 1000);
-    buffer_init(&common, 1000);
+    _cleanup_(buffer_finish) struct buffer key = {.max = 1000}, common = {.max = 1000};
     for (uint64_t i = 0; i < 300; i++) {
         uint64_t seed = i;
         struct key_model *model;
@@ -142,16 +136,12 @@ static void split_keys_are_legal_short_and_in_order(void **state)
         }
         key_model_destroy(model);
     }
-    buffer_finish(&key);
-    buffer_finish(&common);
 }
 
 static void places_are_in_key_order(void **state)
 {
     (void)state;
-    struct buffer a, b;
-    buffer_init(&a, 1000);
-    buffer_init(&b, 1000);
+    _cleanup_(buffer_finish) struct buffer a = {.max = 1000}, b = {.max = 1000};
     for (uint64_t i = 0; i < 300; i++) {
         uint64_t seed = i;
         struct key_model *model;
@@ -167,8 +157,6 @@ static void places_are_in_key_order(void **state)
         }
         key_model_destroy(model);
     }
-    buffer_finish(&a);
-    buffer_finish(&b);
 }
 
 static void an_empty_model_splits_nothing(void **state)

@@ -77,13 +77,12 @@ static void split(struct trial *trial, struct known *item)
 /* Up to three rows of the gap. */
 static void answer(struct trial *trial, struct known *item)
 {
-    struct page_builder *builder;
-    struct page *page;
+    _cleanup_(page_builder_destroyp) struct page_builder *builder = NULL;
+    _cleanup_(page_unrefp) struct page *page = NULL;
     struct range range = gap_range(item->gap);
     size_t begin = rows_seek(&trial->rows, range.lo), end = rows_seek(&trial->rows, range.hi);
     size_t most = 1 + random_below(&trial->seed, 3), stop = MIN(end, begin + most);
-    struct buffer hi;
-    buffer_init(&hi, 100);
+    _cleanup_(buffer_finish) struct buffer hi = {.max = 100};
     assert_int_equal(page_builder_create(PAGE_MAX_BYTES, &builder), 0);
     for (size_t i = begin; i < stop; i++)
         assert_int_equal(page_builder_end_row(builder, trial->rows.positions[i], B(""), 0), 0);
@@ -93,9 +92,6 @@ static void answer(struct trial *trial, struct known *item)
     }
     assert_int_equal(page_builder_finish(builder, range, true, &page), 0);
     assert_int_equal(partition_map_add_answer(&trial->map, item, page), 0);
-    page_unref(page);
-    page_builder_destroy(builder);
-    buffer_finish(&hi);
 }
 
 /* As a level does for a child: its keys need not be known. */

@@ -14,8 +14,7 @@ static cJSON *cases; /* the whole file */
 static int read_cases(void **state)
 {
     (void)state;
-    struct buffer text;
-    buffer_init(&text, OUTPUT_MAX);
+    _cleanup_(buffer_finish) struct buffer text = {.max = OUTPUT_MAX};
     FILE *file = fopen(TEST_DATA "/prefix_cases.json", "re");
     size_t n = 0;
     if (!file)
@@ -27,7 +26,6 @@ static int read_cases(void **state)
     } while (n > 0);
     (void)fclose(file);
     cases = cJSON_ParseWithLength(text.data, text.size);
-    buffer_finish(&text);
     return cases ? 0 : -1;
 }
 
@@ -154,7 +152,7 @@ static void ask_store(struct scan *scan, struct table_store *store, const char *
 static void run(const struct published_options *options, struct table_store *store,
                 struct run_log *ret)
 {
-    struct scan *scan;
+    _cleanup_(scan_destroyp) struct scan *scan = NULL;
     run_log_init(ret);
     assert_int_equal(published_scan_create(options, &scan), 0);
     for (;;) {
@@ -169,7 +167,6 @@ static void run(const struct published_options *options, struct table_store *sto
         log_item(ret, scan, &item.rows);
         run_finish(&item.rows);
     }
-    scan_destroy(scan);
 }
 
 /* Every step in a scan of its own, begun as soon as it is known; takes the scan. */
@@ -217,20 +214,17 @@ static struct published_options options_of(const cJSON *item)
 
 static void assert_rows(const cJSON *item, const struct run_log *log)
 {
-    struct buffer expected;
+    _cleanup_(buffer_finish) struct buffer expected = {.max = OUTPUT_MAX};
     const cJSON *row;
-    buffer_init(&expected, OUTPUT_MAX);
     cJSON_ArrayForEach(row, member(member(item, "expect"), "rows"))(void)
         buffer_append_format(&expected, "%s,", cJSON_GetStringValue(row));
     assert_bytes(buffer_bytes(&log->rows), buffer_bytes(&expected));
-    buffer_finish(&expected);
 }
 
 static void assert_segments(const cJSON *item, const struct run_log *log)
 {
-    struct buffer expected;
+    _cleanup_(buffer_finish) struct buffer expected = {.max = OUTPUT_MAX};
     const cJSON *segment, *key;
-    buffer_init(&expected, OUTPUT_MAX);
     cJSON_ArrayForEach(segment, member(member(item, "expect"), "segments"))
     {
         (void)buffer_append_string(&expected, "\n");
@@ -240,7 +234,6 @@ static void assert_segments(const cJSON *item, const struct run_log *log)
     assert_bytes(buffer_bytes(&log->segments), buffer_bytes(&expected));
     assert_int_equal(log->requests, number_of(member(item, "derived"), "requests", -1));
     assert_int_equal(log->empties, number_of(member(item, "derived"), "empty_requests", -1));
-    buffer_finish(&expected);
 }
 
 static void published_cases_hold(void **state)
@@ -325,7 +318,7 @@ static void insert_two_fields(struct table_store *store, const char *partition, 
 
 static void a_projection_is_passed_on(void **state)
 {
-    struct table_store *store = open_with_table(*state);
+    _cleanup_(table_store_destroyp) struct table_store *store = open_with_table(*state);
     const cJSON *item = find_case("projection");
     const cJSON *table = member(member(cases, "tables"), "projection");
     struct published_options options = options_of(item);
@@ -339,7 +332,6 @@ static void a_projection_is_passed_on(void **state)
     assert_non_null(bytes_find(buffer_bytes(&log.texts), B("\"FieldB\": \"R1/PK1\"")));
     assert_null(bytes_find(buffer_bytes(&log.texts), B("FieldA")));
     run_log_finish(&log);
-    table_store_destroy(store);
 }
 
 static void wrong_options_are_refused(void **state)
@@ -393,9 +385,8 @@ static void assert_example(const char *name, const struct published_options *opt
 {
     const cJSON *golden = member(member(cases, "blog_golden"), name);
     struct memory_store *memory = fill("blog");
-    struct buffer expected;
+    _cleanup_(buffer_finish) struct buffer expected = {.max = OUTPUT_MAX};
     struct run_log log;
-    buffer_init(&expected, OUTPUT_MAX);
     append_expected_trace(&expected, golden);
     run(options, &memory->store, &log);
     assert_bytes(buffer_bytes(&log.trace), buffer_bytes(&expected));
@@ -405,7 +396,6 @@ static void assert_example(const char *name, const struct published_options *opt
                  B("Dashner/Cleopatra,Davis/Gemma,Davis/Loralee,Dodge/Lowell,Hartlage/Marketta,"
                    "Nuckles/Timmy,Rundle/Coleen,Splawn/Lise,Wedell/Annabelle,Wongus/Rosenda,"));
     run_log_finish(&log);
-    buffer_finish(&expected);
     table_store_destroy(&memory->store);
 }
 
@@ -516,14 +506,12 @@ static void bounds_are_exclusive_and_every_row_comes_once(void **state)
         rest /= ARRAY_SIZE(prefixes);
         options.lower = ends[rest % ARRAY_SIZE(ends)];
         options.upper = ends[rest / ARRAY_SIZE(ends)];
-        struct buffer expected;
+        _cleanup_(buffer_finish) struct buffer expected = {.max = OUTPUT_MAX};
         struct run_log log;
-        buffer_init(&expected, OUTPUT_MAX);
         append_bounded(&expected, &options);
         run(&options, &memory->store, &log);
         assert_bytes(buffer_bytes(&log.rows), buffer_bytes(&expected));
         run_log_finish(&log);
-        buffer_finish(&expected);
     }
     table_store_destroy(&memory->store);
 }

@@ -54,14 +54,13 @@ static void note_question(struct dialog *dialog, const struct scan_request *requ
 static void answer_question(struct dialog *dialog, struct scan *scan,
                             const struct scan_request *request)
 {
-    struct page_builder *builder;
+    _cleanup_(page_builder_destroyp) struct page_builder *builder = NULL;
     struct answer answer = {0};
     struct range covered = request->range;
     assert_int_equal(page_builder_create(PAGE_MAX_BYTES, &builder), 0);
     size_t begin = rows_seek(&dialog->rows, covered.lo), end = rows_seek(&dialog->rows, covered.hi);
     size_t stop = MIN(end, begin + (size_t)request->top);
-    struct buffer last;
-    buffer_init(&last, 4096);
+    _cleanup_(buffer_finish) struct buffer last = {.max = 4096};
     for (size_t i = begin; i < stop; i++)
         assert_int_equal(page_builder_end_row(builder, dialog->rows.positions[i], B(""), 0), 0);
     if (stop < end) {
@@ -72,14 +71,12 @@ static void answer_question(struct dialog *dialog, struct scan *scan,
     }
     assert_int_equal(page_builder_finish(builder, covered, true, &answer.page), 0);
     assert_int_equal(scan_add_answer(scan, request->id, &answer), 0);
-    page_builder_destroy(builder);
-    buffer_finish(&last);
 }
 
 /* A round is over when all that was asked in it is answered: ". " */
 static void run_dialog(struct dialog *dialog, struct bytes prefix, int fanout, int slots)
 {
-    struct scan *scan;
+    _cleanup_(scan_destroyp) struct scan *scan = NULL;
     struct scan_item item;
     struct scan_request sent[32];
     enum scan_state state;
@@ -99,7 +96,6 @@ static void run_dialog(struct dialog *dialog, struct bytes prefix, int fanout, i
             answer_question(dialog, scan, &sent[i]);
         (void)buffer_append_string(&dialog->asked, ". ");
     }
-    scan_destroy(scan);
 }
 
 struct shape { /* of partition keys that count up */

@@ -163,11 +163,9 @@ static void add_position(struct rows *rows, struct bytes position)
 
 static void fill_trial(struct trial *trial)
 {
-    struct buffer shared, position;
+    _cleanup_(buffer_finish) struct buffer shared = {.max = 4096}, position = {.max = 4096};
     uint64_t *seed = &trial->seed;
     size_t alphabet = 1 + random_below(seed, trial->alphabet);
-    buffer_init(&shared, 4096);
-    buffer_init(&position, 4096);
     append_random(trial, &shared, random_below(seed, 3) * random_below(seed, 6), alphabet);
     if (random_percent(seed, 5)) {
         for (size_t i = random_below(seed, 4) + 235; i > shared.size;)
@@ -192,8 +190,6 @@ static void fill_trial(struct trial *trial)
         }
     }
     (void)buffer_append(&trial->prefix, prefix);
-    buffer_finish(&shared);
-    buffer_finish(&position);
 }
 
 static void note_name(void *context, const struct scan_item *item)
@@ -269,8 +265,7 @@ static int trial_run(struct trial *trial, struct network_figures *ret)
 {
     struct scan *scan;
     struct bytes prefix = buffer_bytes(&trial->prefix);
-    struct buffer behind;
-    buffer_init(&behind, 4096);
+    _cleanup_(buffer_finish) struct buffer behind = {.max = 4096};
     (void)prefix_append_successor(&behind, prefix, B(POSITION_END));
     int r = trial->is_level ? scan_level_create(prefix, &trial->limits, &scan)
                             : scan_partitions_create((struct range){prefix, buffer_bytes(&behind)},
@@ -278,7 +273,6 @@ static int trial_run(struct trial *trial, struct network_figures *ret)
     assert_int_equal(r, 0);
     r = network_run(&trial->network, &trial->rows, scan, ret);
     scan_destroy(scan);
-    buffer_finish(&behind);
     return r;
 }
 
@@ -321,8 +315,7 @@ static void random_tables_show_exactly_their_level(void **state)
 static void change_rows(void *context, struct rows *rows, uint64_t *seed)
 {
     struct trial *trial = context;
-    struct buffer position;
-    buffer_init(&position, 4096);
+    _cleanup_(buffer_finish) struct buffer position = {.max = 4096};
     for (size_t n = random_below(seed, 4); n > 0; n--) {
         if (rows->count > 0 && random_percent(seed, 50)) {
             struct bytes gone = rows->positions[random_below(seed, rows->count)];
@@ -334,7 +327,6 @@ static void change_rows(void *context, struct rows *rows, uint64_t *seed)
         (void)rows_insert(rows, buffer_bytes(&position));
         (void)rows_insert(&trial->ever, buffer_bytes(&position));
     }
-    buffer_finish(&position);
 }
 
 static bool starts_some(const struct names *keys, struct bytes name, bool is_prefix)

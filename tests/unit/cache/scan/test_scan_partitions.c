@@ -70,8 +70,7 @@ static void ten_huge_partitions_cost_ten_requests(void **state)
             memory_store_add_strings(memory, partition, row);
         }
     }
-    struct buffer keys;
-    buffer_init(&keys, 1000);
+    _cleanup_(buffer_finish) struct buffer keys = {.max = 1000};
     assert_int_equal(run(&memory->store, RANGE_ALL, &keys),
                      11); /* the last says that nothing follows */
     assert_bytes(buffer_bytes(&keys), B("p0,p1,p2,p3,p4,p5,p6,p7,p8,p9,"));
@@ -79,7 +78,6 @@ static void ten_huge_partitions_cost_ten_requests(void **state)
     assert_int_equal(memory->diary[5].top, 16); /* of each page one key is used */
     assert_true(memory->diary[0].keys_only);
     assert_false(memory->diary[5].is_continued);
-    buffer_finish(&keys);
     table_store_destroy(&memory->store);
 }
 
@@ -98,12 +96,10 @@ static void a_part_of_a_partition_does_not_make_it_huge(void **state)
 {
     (void)state;
     struct memory_store *memory = memory_store_create();
-    struct buffer keys;
+    _cleanup_(buffer_finish) struct buffer keys = {.max = 1000};
     add_partitions(memory, 40, 30);
-    buffer_init(&keys, 1000);
     assert_int_equal(run_from(&memory->store, RANGE_ALL, 20, &keys), 3);
     assert_int_equal(keys.size, 40 * 4);
-    buffer_finish(&keys);
     table_store_destroy(&memory->store);
 }
 
@@ -116,11 +112,9 @@ static void a_thousand_small_partitions_are_one_page(void **state)
         (void)snprintf(partition, sizeof(partition), "%04d", p);
         memory_store_add_strings(memory, partition, "");
     }
-    struct buffer keys;
-    buffer_init(&keys, 20000);
+    _cleanup_(buffer_finish) struct buffer keys = {.max = 20000};
     assert_int_equal(run(&memory->store, RANGE_ALL, &keys), 3);
     assert_int_equal(keys.size, 2500 * 5);
-    buffer_finish(&keys);
     table_store_destroy(&memory->store);
 }
 
@@ -143,9 +137,7 @@ static void awkward_keys_come_each_once_in_order(void **state)
                                          "short=3", "empty=1", "empty=9,short=1"};
     for (size_t f = 0; f < ARRAY_SIZE(faults); f++) {
         struct memory_store *memory = memory_store_create();
-        struct buffer keys, expected;
-        buffer_init(&keys, 1000);
-        buffer_init(&expected, 1000);
+        _cleanup_(buffer_finish) struct buffer keys = {.max = 1000}, expected = {.max = 1000};
         for (size_t p = 0; p < ARRAY_SIZE(partitions); p++) {
             memory_store_add_strings(memory, partitions[p], "");
             memory_store_add_strings(memory, partitions[p], "\xEF\xBF\xBF");
@@ -158,8 +150,6 @@ static void awkward_keys_come_each_once_in_order(void **state)
         buffer_clear(&keys);
         (void)run(faulty, (struct range){B("A"), B("B")}, &keys);
         assert_bytes(buffer_bytes(&keys), B("A,A!,A+,AB,"));
-        buffer_finish(&keys);
-        buffer_finish(&expected);
         table_store_destroy(faulty);
     }
 }
@@ -168,11 +158,9 @@ static void an_empty_range_is_one_request(void **state)
 {
     (void)state;
     struct memory_store *memory = memory_store_create();
-    struct buffer keys;
-    buffer_init(&keys, 10);
+    _cleanup_(buffer_finish) struct buffer keys = {.max = 10};
     assert_int_equal(run(&memory->store, RANGE_ALL, &keys), 1);
     assert_int_equal(keys.size, 0);
-    buffer_finish(&keys);
     table_store_destroy(&memory->store);
 }
 

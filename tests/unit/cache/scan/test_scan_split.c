@@ -187,7 +187,7 @@ static void every_service_is_cut_in_order(void **state)
 static void equal_parts_keep_few_points(void **state)
 {
     (void)state;
-    struct equal_parts *equal;
+    _cleanup_(equal_parts_destroyp) struct equal_parts *equal = NULL;
     char position[16];
     double previous = 0;
     assert_int_equal(equal_parts_create(RANGE_ALL, 4, &equal), 0);
@@ -202,7 +202,6 @@ static void equal_parts_keep_few_points(void **state)
         assert_in_range(row - (uint64_t)previous, 25000 * 93 / 100, 25000 * 107 / 100);
         previous = (double)row;
     }
-    equal_parts_destroy(equal);
 }
 
 int main(void)

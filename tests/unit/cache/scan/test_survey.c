@@ -277,12 +277,11 @@ static void test_an_empty_table(void **state)
 {
     (void)state;
     const struct survey_node *root;
-    struct survey *survey;
+    _cleanup_(survey_destroyp) struct survey *survey = NULL;
     assert_int_equal(survey_create(1000, false, &survey), 0);
     assert_int_equal(survey_finish(survey, &root), 0);
     assert_counts(root->counts, (struct survey_counts){0});
     assert_null(root->children);
-    survey_destroy(survey);
 }
 
 /* Prefixes end where no directory has a name for a longer one. */
@@ -292,7 +291,7 @@ static void test_keys_that_share_more_than_a_name_holds(void **state)
     char key[400];
     memset(key, 'k', sizeof(key));
     const struct survey_node *root;
-    struct survey *survey;
+    _cleanup_(survey_destroyp) struct survey *survey = NULL;
     assert_int_equal(survey_create(SIZE_MAX, false, &survey), 0);
     for (size_t size = 1; size <= sizeof(key); size++)
         assert_int_equal(survey_add(survey, (struct bytes){key, size}, 1, 0), 0);
@@ -306,7 +305,6 @@ static void test_keys_that_share_more_than_a_name_holds(void **state)
     assert_int_equal(levels, PREFIX_MAX_BYTES);
     assert_int_equal(node->name_size, PREFIX_MAX_BYTES);
     assert_int_equal(last, sizeof(key) - PREFIX_MAX_BYTES + 1);
-    survey_destroy(survey);
 }
 
 /* A million keys, in little memory: the sums are exact, and the one large partition is there. */
@@ -315,7 +313,7 @@ static void test_memory_is_bounded(void **state)
     (void)state;
     enum { KEYS = 1000000 / TRIAL_SHARE, MAX_BYTES = 16384 };
     const struct survey_node *root;
-    struct survey *survey;
+    _cleanup_(survey_destroyp) struct survey *survey = NULL;
     char key[32];
     assert_int_equal(survey_create(MAX_BYTES, false, &survey), 0);
     for (unsigned i = 0; i < KEYS; i++) {
@@ -329,7 +327,6 @@ static void test_memory_is_bounded(void **state)
     assert_true(bytes_of_tree(root) <= MAX_BYTES + survey_node_bytes(0));
     (void)snprintf(key, sizeof(key), "user%08x", KEYS / 3 * (UINT32_MAX / KEYS));
     assert_true(has_partition(root, bytes_of(key)));
-    survey_destroy(survey);
 }
 
 static void test_no_memory(void **state)

@@ -59,7 +59,7 @@ static void the_first_16_of_a_process_that_has_not_listed_are_sent_at_once(void 
 
 static void assert_cell(bool has_failed, int successes, bool has_listed)
 {
-    struct delete_policy *policy = new_policy();
+    _cleanup_(delete_policy_destroyp) struct delete_policy *policy = new_policy();
     bool is_queued = successes >= (has_listed ? 1 : FIRST);
     if (has_failed)
         send_some(policy, RM, 5, false, 0);
@@ -67,7 +67,6 @@ static void assert_cell(bool has_failed, int successes, bool has_listed)
     if (successes > FIRST)
         assert_unlink(policy, RM, false, 0, DELETE_QUEUED);
     assert_unlink(policy, RM, has_listed, 0, is_queued ? DELETE_QUEUED : DELETE_NOW);
-    delete_policy_destroy(policy);
 }
 
 static void every_cell_of_the_table_is_so(void **state)
@@ -83,7 +82,7 @@ static void every_cell_of_the_table_is_so(void **state)
 static void after_a_failure_the_count_begins_again(void **state)
 {
     (void)state;
-    struct delete_policy *policy = new_policy();
+    _cleanup_(delete_policy_destroyp) struct delete_policy *policy = new_policy();
     fill(policy, RM, 0);
     delete_policy_answered(policy, RM, false, 0);
     assert_begins(policy, RM, 0);
@@ -92,25 +91,23 @@ static void after_a_failure_the_count_begins_again(void **state)
     fill(policy, RM, 0);
     delete_policy_answered(policy, RM, true, 0);
     assert_unlink(policy, RM, false, 0, DELETE_QUEUED);
-    delete_policy_destroy(policy);
 }
 
 static void each_process_has_a_burst_of_its_own(void **state)
 {
     (void)state;
-    struct delete_policy *policy = new_policy();
+    _cleanup_(delete_policy_destroyp) struct delete_policy *policy = new_policy();
     fill(policy, RM, 0);
     assert_begins(policy, FIND, 0);
     delete_policy_answered(policy, FIND, false, 0);
     assert_unlink(policy, RM, false, 0, DELETE_QUEUED);
-    delete_policy_destroy(policy);
 }
 
 /* It may be any process of another pid namespace. */
 static void process_0_is_not_remembered(void **state)
 {
     (void)state;
-    struct delete_policy *policy = new_policy();
+    _cleanup_(delete_policy_destroyp) struct delete_policy *policy = new_policy();
     send_some(policy, 0, 1000, true, 0);
     assert_unlink(policy, 0, true, 0, DELETE_NOW);
     for (uint64_t process = 1; process <= DELETE_POLICY_PROCESSES; process++)
@@ -118,13 +115,12 @@ static void process_0_is_not_remembered(void **state)
     send_some(policy, 0, 1, true, 0);
     for (uint64_t process = 1; process <= DELETE_POLICY_PROCESSES; process++)
         assert_unlink(policy, process, false, 0, DELETE_QUEUED); /* none had to go */
-    delete_policy_destroy(policy);
 }
 
 static void the_65th_process_takes_the_place_of_the_longest_unused(void **state)
 {
     (void)state;
-    struct delete_policy *policy = new_policy();
+    _cleanup_(delete_policy_destroyp) struct delete_policy *policy = new_policy();
     const uint64_t last = DELETE_POLICY_PROCESSES;
     for (uint64_t process = 1; process <= last; process++)
         fill(policy, process, 0);
@@ -141,25 +137,23 @@ static void the_65th_process_takes_the_place_of_the_longest_unused(void **state)
     delete_policy_answered(policy, 4, true, 0);
     assert_begins(policy, 4, 0);
     assert_unlink(policy, 1, false, 0, DELETE_QUEUED);
-    delete_policy_destroy(policy);
 }
 
 static void a_burst_ends_with_a_rest(void **state)
 {
     (void)state;
-    struct delete_policy *policy = new_policy();
+    _cleanup_(delete_policy_destroyp) struct delete_policy *policy = new_policy();
     fill(policy, RM, 0);
     assert_unlink(policy, RM, false, REST - 1, DELETE_QUEUED);
     assert_unlink(policy, RM, false, 2 * REST - 2, DELETE_QUEUED);
     assert_begins(policy, RM, 3 * REST - 2);
-    delete_policy_destroy(policy);
 }
 
 /* A service that takes 5 s for each delete. */
 static void a_slow_answer_is_no_rest(void **state)
 {
     (void)state;
-    struct delete_policy *policy = new_policy();
+    _cleanup_(delete_policy_destroyp) struct delete_policy *policy = new_policy();
     int64_t now_ms = 0;
     for (int i = 0; i < FIRST; i++) {
         assert_unlink(policy, RM, false, now_ms, DELETE_NOW);
@@ -168,14 +162,13 @@ static void a_slow_answer_is_no_rest(void **state)
     }
     assert_unlink(policy, RM, false, now_ms, DELETE_QUEUED);
     assert_begins(policy, RM, now_ms + REST);
-    delete_policy_destroy(policy);
 }
 
 /* Threads that unlink in several directories: until the first answer each waits for its own. */
 static void unlinks_without_an_answer_count(void **state)
 {
     (void)state;
-    struct delete_policy *policy = new_policy();
+    _cleanup_(delete_policy_destroyp) struct delete_policy *policy = new_policy();
     for (int thread = 0; thread < 10; thread++)
         assert_unlink(policy, RM, thread % 2, 0, DELETE_NOW);
     delete_policy_answered(policy, RM, true, 0);
@@ -187,7 +180,6 @@ static void unlinks_without_an_answer_count(void **state)
         assert_unlink(policy, FIND, false, 0, DELETE_NOW);
     delete_policy_answered(policy, FIND, true, 0);
     assert_unlink(policy, FIND, false, 0, DELETE_QUEUED);
-    delete_policy_destroy(policy);
 }
 
 static void without_memory_there_is_none(void **state)
@@ -362,7 +354,7 @@ static void threads_send_no_more_than_the_first(void **state)
 {
     (void)state;
     struct thread threads[4];
-    struct delete_policy *policy = new_policy();
+    _cleanup_(delete_policy_destroyp) struct delete_policy *policy = new_policy();
     int sent = 0;
     for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
         threads[i] = (struct thread){.policy = policy, .process = 100 + i};
@@ -370,7 +362,6 @@ static void threads_send_no_more_than_the_first(void **state)
     for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
         sent += threads[i].sent;
     assert_int_equal(sent, FIRST);
-    delete_policy_destroy(policy);
 }
 
 int main(void)

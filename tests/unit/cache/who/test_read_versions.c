@@ -69,7 +69,7 @@ static void a_process_knows_what_it_read_last(void **state)
 static void entities_of_other_tables_and_partitions_are_others(void **state)
 {
     (void)state;
-    struct read_versions *versions = new_versions();
+    _cleanup_(read_versions_destroyp) struct read_versions *versions = new_versions();
     static const struct address others[] = {
         {"Table", BYTES_LITERAL("p\0ff")},  {"Table", BYTES_LITERAL("p\0")},
         {"Table", BYTES_LITERAL("pf\0")},   {"Table", BYTES_LITERAL("q\0f")},
@@ -82,13 +82,12 @@ static void entities_of_other_tables_and_partitions_are_others(void **state)
     for (size_t i = 0; i < ARRAY_SIZE(others); i++)
         read_versions_note(versions, VIM, others[i], B("another"));
     assert_version(versions, VIM, "f", "one");
-    read_versions_destroy(versions);
 }
 
 static void a_version_is_forgotten_for_its_process_alone(void **state)
 {
     (void)state;
-    struct read_versions *versions = new_versions();
+    _cleanup_(read_versions_destroyp) struct read_versions *versions = new_versions();
     for (uint64_t process = VIM; process <= GREP; process++) {
         note(versions, process, "f", "one");
         note(versions, process, "g", "two");
@@ -105,7 +104,6 @@ static void a_version_is_forgotten_for_its_process_alone(void **state)
     assert_version(versions, VIM, "g", "");
     note(versions, VIM, "g", "three");
     assert_version(versions, VIM, "g", "three");
-    read_versions_destroy(versions);
 }
 
 /* Process 0 is all processes that cannot be seen. */
@@ -114,7 +112,7 @@ static void of_unseen_processes_the_oldest_version_counts(void **state)
     (void)state;
     int64_t now_ms = 5000;
     struct clock clock = fake_clock(&now_ms);
-    struct read_versions *versions;
+    _cleanup_(read_versions_destroyp) struct read_versions *versions = NULL;
     assert_int_equal(read_versions_create(&clock, &versions), 0);
     note(versions, 0, "f", "one");
     note(versions, 0, "f", "two");
@@ -138,7 +136,6 @@ static void of_unseen_processes_the_oldest_version_counts(void **state)
     assert_version(versions, 0, "g", "");
     note(versions, 0, "g", "later");
     assert_version(versions, 0, "g", "later");
-    read_versions_destroy(versions);
 }
 
 /* By a process, or by one that cannot be seen. */
@@ -193,7 +190,7 @@ static void a_lost_version_is_told_or_replaced(void **state)
 static void a_process_evicts_its_own_longest_unused_entity(void **state)
 {
     (void)state;
-    struct read_versions *versions = new_versions();
+    _cleanup_(read_versions_destroyp) struct read_versions *versions = new_versions();
     note(versions, VIM, "f", "one");
     for (int i = 0; i < READ_VERSIONS_EACH; i++)
         read_versions_note(versions, GREP, numbered(i), B("etag"));
@@ -206,20 +203,18 @@ static void a_process_evicts_its_own_longest_unused_entity(void **state)
     for (int i = 0; i < 10000; i++)
         read_versions_note(versions, GREP, numbered(i), B("etag"));
     assert_version(versions, VIM, "f", "one");
-    read_versions_destroy(versions);
 }
 
 static void the_longest_unused_process_is_evicted(void **state)
 {
     (void)state;
-    struct read_versions *versions = new_versions();
+    _cleanup_(read_versions_destroyp) struct read_versions *versions = new_versions();
     for (uint64_t process = 1; process <= READ_VERSIONS_PROCESSES; process++)
         note(versions, process, "f", "one");
     assert_version(versions, 1, "f", "one");
     note(versions, READ_VERSIONS_PROCESSES + 1, "f", "one");
     for (uint64_t process = 1; process <= READ_VERSIONS_PROCESSES + 1; process++)
         assert_version(versions, process, "f", process == 2 ? "" : "one");
-    read_versions_destroy(versions);
 }
 
 /* The longest keys: whole processes are evicted before the maximum is exceeded. */
@@ -228,7 +223,7 @@ static void memory_is_bounded(void **state)
     (void)state;
     static char position[60000];
     struct address address = {"Table", {position, sizeof(position)}};
-    struct read_versions *versions = new_versions();
+    _cleanup_(read_versions_destroyp) struct read_versions *versions = new_versions();
     size_t most = READ_VERSIONS_MAX_BYTES / sizeof(position), kept = 0;
     for (uint64_t process = 1; process <= 1000; process++)
         read_versions_note(versions, process, address, B("etag"));
@@ -240,14 +235,13 @@ static void memory_is_bounded(void **state)
         kept += is_known;
     }
     assert_in_range(kept, most - 2, most);
-    read_versions_destroy(versions);
 }
 
 /* What there is no memory for is not known. */
 static void without_memory_a_version_is_unknown(void **state)
 {
     (void)state;
-    struct read_versions *versions = NULL;
+    _cleanup_(read_versions_destroyp) struct read_versions *versions = NULL;
     allocations_until_failure = 1;
     assert_int_equal(read_versions_create(&clock_system, &versions), -ENOMEM);
     assert_null(versions);
@@ -264,7 +258,6 @@ static void without_memory_a_version_is_unknown(void **state)
     assert_version(versions, VIM, "f", "");
     note(versions, VIM, "f", "two");
     assert_version(versions, VIM, "f", "two");
-    read_versions_destroy(versions);
 }
 
 struct thread {
@@ -293,11 +286,10 @@ static void threads_do_not_disturb_each_other(void **state)
 {
     (void)state;
     struct thread threads[4];
-    struct read_versions *versions = new_versions();
+    _cleanup_(read_versions_destroyp) struct read_versions *versions = new_versions();
     for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
         threads[i] = (struct thread){.versions = versions, .process = 1 + i};
     run_in_threads(ARRAY_SIZE(threads), read_and_write, threads, sizeof(threads[0]));
-    read_versions_destroy(versions);
 }
 
 static void assert_stored(struct read_versions *versions, struct address address,
@@ -311,7 +303,7 @@ static void assert_stored(struct read_versions *versions, struct address address
 static void what_the_mount_stored_last_is_known(void **state)
 {
     (void)state;
-    struct read_versions *versions = new_versions();
+    _cleanup_(read_versions_destroyp) struct read_versions *versions = new_versions();
     assert_stored(versions, entity("f"), "");
     read_versions_note_stored(versions, entity("f"), B("one"));
     read_versions_note_stored(versions, entity("f"), B("two"));
@@ -322,14 +314,13 @@ static void what_the_mount_stored_last_is_known(void **state)
         read_versions_note_stored(versions, numbered(i), B("etag"));
     assert_stored(versions, entity("f"), "");
     assert_stored(versions, numbered(80000), "etag");
-    read_versions_destroy(versions);
 }
 
 /* So a store that depends on it is refused, and does not overwrite without a precondition. */
 static void a_version_with_a_long_etag_is_another_one_and_not_unknown(void **state)
 {
     (void)state;
-    struct read_versions *versions = new_versions();
+    _cleanup_(read_versions_destroyp) struct read_versions *versions = new_versions();
     char longest[ETAG_SIZE_MAX + 2];
     memset(longest, 'x', sizeof(longest));
     for (size_t size = ETAG_SIZE_MAX; size <= sizeof(longest); size++) {
@@ -342,7 +333,6 @@ static void a_version_with_a_long_etag_is_another_one_and_not_unknown(void **sta
         assert_bytes(etag_bytes(&read), bytes_first(etag, ETAG_SIZE_MAX));
         assert_bytes(etag_bytes(&stored), bytes_first(etag, ETAG_SIZE_MAX));
     }
-    read_versions_destroy(versions);
 }
 
 int main(void)

@@ -35,8 +35,7 @@ static void our_options_are_taken_and_those_of_fuse_left(void **state)
 {
     (void)state;
     struct options options;
-    struct buffer left;
-    buffer_init(&left, 1000);
+    _cleanup_(buffer_finish) struct buffer left = {.max = 1000};
     assert_int_equal(parse("ro,ttl=0.25,timeout=2.5,cache_size=2M,uid=1000,gid=1001,umask=077,"
                            "table=t1x,ca_cert=/f,fsname=name",
                            &options, &left),
@@ -75,7 +74,6 @@ static void our_options_are_taken_and_those_of_fuse_left(void **state)
     assert_false(options.allow_other);
     assert_null(strstr(buffer_string(&left), "allow_http")); /* libfuse does not know it */
     options_finish(&options);
-    buffer_finish(&left);
 }
 
 /* Neither ours nor FUSE's: dropped, so that libfuse does not refuse it. */
@@ -86,21 +84,18 @@ static void what_fstab_writes_is_dropped(void **state)
         "rw,_netdev,noauto,auto,nofail,user,user=me,nouser,users,owner,group,defaults,comment=a,"
         "x-systemd.automount,X-mount.mkdir,relatime,,nodiratime,uhelper=hal";
     struct options options;
-    struct buffer left;
-    buffer_init(&left, 1000);
+    _cleanup_(buffer_finish) struct buffer left = {.max = 1000};
     assert_int_equal(parse(text, &options, &left), 0);
     assert_string_equal(buffer_string(&left), "-osubtype=tablefuse ");
     assert_false(options.is_read_only);
     options_finish(&options);
-    buffer_finish(&left);
 }
 
 static void the_last_value_holds(void **state)
 {
     (void)state;
     struct options options;
-    struct buffer left;
-    buffer_init(&left, 1000);
+    _cleanup_(buffer_finish) struct buffer left = {.max = 1000};
     assert_int_equal(parse("ttl=1,rw,table=abc,ttl=soon,ttl=2,table=abd,ro,"
                            "conflict=overwrite,scratch=a,scratch=*.part:[xy],no_table_drop,"
                            "allow_updatedb",
@@ -114,7 +109,6 @@ static void the_last_value_holds(void **state)
     assert_true(options.allows_updatedb);
     assert_string_equal(options.scratch_globs, "*.part:[xy]");
     options_finish(&options);
-    buffer_finish(&left);
 }
 
 static void nonsense_is_refused(void **state)
@@ -167,12 +161,10 @@ static void nonsense_is_refused(void **state)
                                       "max_nodes=1K",
                                       "max_nodes=1000000001"};
     struct options options;
-    struct buffer left;
-    buffer_init(&left, 1000);
+    _cleanup_(buffer_finish) struct buffer left = {.max = 1000};
     for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
         if (parse(bad[i], &options, &left) != -EINVAL)
             fail_msg("%s was taken", bad[i]);
-    buffer_finish(&left);
 }
 
 static void seconds_have_fractions(void **state)

@@ -48,11 +48,9 @@ static void write_at(struct scratch_file *file, const char *text, uint64_t offse
 static void assert_text(struct scratch_file *file, struct bytes expected)
 {
     struct scratch_attributes attributes;
-    struct buffer text;
-    buffer_init(&text, MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer text = {.max = MAX_BYTES};
     assert_int_equal(scratch_file_read(file, 0, SIZE_MAX, &text), 0);
     assert_bytes(buffer_bytes(&text), expected);
-    buffer_finish(&text);
     scratch_file_attributes(file, &attributes);
     assert_int_equal(attributes.size, expected.size);
 }
@@ -60,23 +58,21 @@ static void assert_text(struct scratch_file *file, struct bytes expected)
 static void assert_found(struct scratch *scratch, struct address directory, const char *name,
                          const char *text)
 {
-    struct scratch_file *file = scratch_find(scratch, directory, bytes_of(name));
+    _cleanup_(scratch_file_unrefp) struct scratch_file *file =
+        scratch_find(scratch, directory, bytes_of(name));
     if (!file != !text)
         fail_msg("%s is %s", name, file ? "there" : "not there");
     if (file && text)
         assert_text(file, bytes_of(text));
-    scratch_file_unref(file);
 }
 
 /* expected: the names, each with a blank after it */
 static void assert_listed(struct scratch *scratch, struct address directory, const char *expected)
 {
-    struct buffer shown, before, next;
+    _cleanup_(buffer_finish) struct buffer shown = {.max = 1000}, before = {.max = 255},
+                                           next = {.max = 255};
     struct scratch_attributes found = {0};
     int r;
-    buffer_init(&shown, 1000);
-    buffer_init(&before, 255);
-    buffer_init(&next, 255);
     while ((r = scratch_next(scratch, directory, buffer_bytes(&before), &next, &found)) == 1) {
         assert_true(found.number > 0);
         (void)buffer_append(&shown, buffer_bytes(&next));
@@ -85,15 +81,12 @@ static void assert_listed(struct scratch *scratch, struct address directory, con
     }
     assert_int_equal(r, 0);
     assert_string_equal(buffer_string(&shown), expected);
-    buffer_finish(&shown);
-    buffer_finish(&before);
-    buffer_finish(&next);
 }
 
 static void a_file_is_in_the_directory_where_it_was_made(void **state)
 {
     (void)state;
-    struct scratch *scratch = new_scratch();
+    _cleanup_(scratch_destroyp) struct scratch *scratch = new_scratch();
     struct scratch_file *file = make(scratch, p, ".f.swp"), *again = NULL;
     assert_int_equal(scratch_make(scratch, p, B(".f.swp"), &none, &again), -EEXIST);
     assert_null(again);
@@ -110,7 +103,6 @@ static void a_file_is_in_the_directory_where_it_was_made(void **state)
     assert_listed(scratch, q, ".f.swp ");
     assert_listed(scratch, (struct address){"t", {"pp", 3}}, "");
     scratch_file_close(file);
-    scratch_destroy(scratch);
 }
 
 static struct directory directory_of(enum directory_kind kind, struct bytes lo, struct bytes hi)
@@ -121,7 +113,7 @@ static struct directory directory_of(enum directory_kind kind, struct bytes lo, 
 static void a_directory_that_has_files_below_it(void **state)
 {
     (void)state;
-    struct scratch *scratch = new_scratch();
+    _cleanup_(scratch_destroyp) struct scratch *scratch = new_scratch();
     make_closed(scratch, (struct address){"t", {"Ne", 3}}, "a~", "");
     const struct {
         struct directory directory;
@@ -145,15 +137,14 @@ static void a_directory_that_has_files_below_it(void **state)
     struct address address = scratch_directory(&cases[1].directory);
     assert_string_equal(address.table, "t");
     assert_bytes(address.position, B("Ne\0"));
-    scratch_destroy(scratch);
 }
 
 static void a_text_is_written_anywhere(void **state)
 {
     (void)state;
-    struct scratch *scratch = new_scratch();
+    _cleanup_(scratch_destroyp) struct scratch *scratch = new_scratch();
     struct scratch_file *file = make(scratch, p, "f~");
-    struct buffer part;
+    _cleanup_(buffer_finish) struct buffer part = {.max = 100};
     assert_text(file, B(""));
     write_at(file, "hello", 0);
     write_at(file, "LL", 2);
@@ -164,21 +155,18 @@ static void a_text_is_written_anywhere(void **state)
     assert_text(file, B("heLLo\0\0end"));
     assert_int_equal(scratch_file_write(file, B("+"), 3, true, 2), 0);
     assert_text(file, B("heLLo\0\0end+"));
-    buffer_init(&part, 100);
     assert_int_equal(scratch_file_read(file, 7, 2, &part), 0);
     assert_int_equal(scratch_file_read(file, 9, 100, &part), 0);
     assert_int_equal(scratch_file_read(file, 11, 100, &part), 0);
     assert_int_equal(scratch_file_read(file, UINT64_MAX, 100, &part), 0);
     assert_bytes(buffer_bytes(&part), B("end+"));
-    buffer_finish(&part);
     scratch_file_close(file);
-    scratch_destroy(scratch);
 }
 
 static void a_text_is_resized(void **state)
 {
     (void)state;
-    struct scratch *scratch = new_scratch();
+    _cleanup_(scratch_destroyp) struct scratch *scratch = new_scratch();
     struct scratch_file *file = make(scratch, p, "f~");
     write_at(file, "hello", 0);
     assert_int_equal(scratch_file_resize(file, 2, 2), 0);
@@ -191,7 +179,6 @@ static void a_text_is_resized(void **state)
     assert_int_equal(scratch_file_resize(file, 3, 2), 0);
     assert_text(file, B("\0\0\0"));
     scratch_file_close(file);
-    scratch_destroy(scratch);
 }
 
 static void assert_attributes(struct scratch_file *file, mode_t mode, int64_t mtime_100ns)
@@ -208,8 +195,8 @@ static void assert_attributes(struct scratch_file *file, mode_t mode, int64_t mt
 static void mode_time_and_owner_are_kept(void **state)
 {
     (void)state;
-    struct scratch *scratch = new_scratch();
-    struct scratch_file *file = NULL;
+    _cleanup_(scratch_destroyp) struct scratch *scratch = new_scratch();
+    _cleanup_(scratch_file_unrefp) struct scratch_file *file = NULL;
     const struct scratch_attributes begin = {
         .size = 9, .number = 77, .mode = 0640, .uid = 12, .gid = 13, .mtime_100ns = 5};
     assert_int_equal(scratch_make(scratch, p, B("f~"), &begin, &file), 0);
@@ -226,8 +213,6 @@ static void mode_time_and_owner_are_kept(void **state)
     assert_attributes(file, 0400, 6);
     assert_int_equal(scratch_file_resize(file, 1, 8), 0);
     assert_attributes(file, 0400, 8);
-    scratch_file_unref(file);
-    scratch_destroy(scratch);
 }
 
 /* What does not fit changes nothing. */
@@ -235,7 +220,7 @@ static void the_budget_is_one_for_all(void **state)
 {
     (void)state;
     static char large[MAX_BYTES + 1];
-    struct scratch *scratch = new_scratch();
+    _cleanup_(scratch_destroyp) struct scratch *scratch = new_scratch();
     struct scratch_file *first = make(scratch, p, "a~"), *second, *refused = NULL;
     memset(large, 'x', sizeof(large));
     assert_int_equal(scratch_file_write(first, (struct bytes){large, FULL + 1}, 0, false, 2),
@@ -264,27 +249,25 @@ static void the_budget_is_one_for_all(void **state)
     scratch_file_close(second);
     assert_int_equal(scratch_file_write(first, B("y"), 10, false, 2), 0);
     scratch_file_close(first);
-    scratch_destroy(scratch);
 }
 
 /* A text that comes in small pieces. */
 static void what_is_left_can_be_filled_to_the_last_byte(void **state)
 {
     (void)state;
-    struct scratch *scratch = new_scratch();
+    _cleanup_(scratch_destroyp) struct scratch *scratch = new_scratch();
     struct scratch_file *file = make(scratch, p, "a~");
     for (size_t i = 0; i < FULL; i++)
         assert_int_equal(scratch_file_write(file, B("z"), i, false, 2), 0);
     assert_int_equal(scratch_file_write(file, B("z"), FULL, false, 2), -ENOSPC);
     assert_int_equal(scratch_bytes(scratch), MAX_BYTES);
     scratch_file_close(file);
-    scratch_destroy(scratch);
 }
 
 static void a_file_that_is_unlinked_lives_until_it_is_closed(void **state)
 {
     (void)state;
-    struct scratch *scratch = new_scratch();
+    _cleanup_(scratch_destroyp) struct scratch *scratch = new_scratch();
     struct scratch_file *file = make(scratch, p, "f~");
     write_at(file, "old", 0);
     assert_int_equal(scratch_unlink(file), 0);
@@ -299,13 +282,12 @@ static void a_file_that_is_unlinked_lives_until_it_is_closed(void **state)
     scratch_file_close(file);
     assert_found(scratch, p, "f~", "new");
     assert_int_equal(scratch_bytes(scratch), SCRATCH_FILE_BYTES + 3);
-    scratch_destroy(scratch);
 }
 
 static void a_file_is_renamed(void **state)
 {
     (void)state;
-    struct scratch *scratch = new_scratch();
+    _cleanup_(scratch_destroyp) struct scratch *scratch = new_scratch();
     struct scratch_file *file = make(scratch, p, "f~"), *old = make(scratch, q, "g~");
     write_at(file, "file", 0);
     write_at(old, "replaced", 0);
@@ -326,14 +308,13 @@ static void a_file_is_renamed(void **state)
     assert_int_equal(scratch_unlink(file), 0);
     scratch_file_close(file);
     assert_int_equal(scratch_bytes(scratch), 0);
-    scratch_destroy(scratch);
 }
 
 /* The kernel may keep a node for long. */
 static void of_a_file_that_has_ended_a_node_keeps_no_text(void **state)
 {
     (void)state;
-    struct scratch *scratch = new_scratch();
+    _cleanup_(scratch_destroyp) struct scratch *scratch = new_scratch();
     struct scratch_file *file = make(scratch, p, "f~");
     struct node_file *node_file = scratch_node_file(file);
     node_file->ops->ref(node_file);
@@ -354,28 +335,25 @@ static void of_a_file_that_has_ended_a_node_keeps_no_text(void **state)
     assert_text(file, B(""));
     assert_int_equal(scratch_bytes(scratch), 0);
     node_file->ops->unref(node_file);
-    scratch_destroy(scratch);
 }
 
 static void assert_backup(struct scratch_file *file, const char *table, struct bytes position)
 {
-    struct buffer text;
+    _cleanup_(buffer_finish) struct buffer text = {.max = 1000};
     struct address address;
     struct bytes etag;
-    buffer_init(&text, 1000);
     assert_int_equal(scratch_file_backup(file, &text, &address, &etag), table != NULL);
     if (table) {
         assert_string_equal(address.table, table);
         assert_bytes(address.position, position);
         assert_bytes(etag, B("etag"));
     }
-    buffer_finish(&text);
 }
 
 static void a_file_is_the_backup_of_an_entity(void **state)
 {
     (void)state;
-    struct scratch *scratch = new_scratch();
+    _cleanup_(scratch_destroyp) struct scratch *scratch = new_scratch();
     struct scratch_file *file = make(scratch, p, "f~");
     char position[] = "p\0f";
     assert_backup(file, NULL, B(""));
@@ -398,7 +376,6 @@ static void a_file_is_the_backup_of_an_entity(void **state)
     assert_int_equal(scratch_file_set_backup(file, (struct address){0}, B("etag")), 0);
     assert_backup(file, NULL, B(""));
     scratch_file_close(file);
-    scratch_destroy(scratch);
 }
 
 static void keep(void *context, struct address directory, struct bytes name, struct bytes text)
@@ -412,8 +389,7 @@ static void what_is_worth_it_is_kept_at_unmount(void **state)
 {
     (void)state;
     struct scratch *scratch = new_scratch();
-    struct buffer kept;
-    buffer_init(&kept, 1000);
+    _cleanup_(buffer_finish) struct buffer kept = {.max = 1000};
     struct scratch_file *open = make(scratch, p, "open~"), *unlinked = make(scratch, p, "gone~");
     write_at(open, "1", 0);
     write_at(unlinked, "2", 0);
@@ -425,18 +401,15 @@ static void what_is_worth_it_is_kept_at_unmount(void **state)
     make_closed(scratch, p, ".draft", "6");
     scratch_for_each_kept(scratch, keep, &kept);
     assert_string_equal(buffer_string(&kept), "t/p/.draft=6 t/p/open~=1 t/q/notes.tmp=3 ");
-    buffer_finish(&kept);
     scratch_destroy(scratch); /* frees what is open, too */
 }
 
 static void use_everything(struct scratch *scratch, int *ret_failures)
 {
     static const struct address entity = {"t", {"p\0f", 3}};
-    struct scratch_file *file = NULL;
-    struct buffer name, text;
+    _cleanup_(scratch_file_unrefp) struct scratch_file *file = NULL;
+    _cleanup_(buffer_finish) struct buffer name = {.max = 255}, text = {.max = 1000};
     struct scratch_attributes found;
-    buffer_init(&name, 255);
-    buffer_init(&text, 1000);
     *ret_failures += scratch_make(scratch, p, B("f~"), &none, &file) == -ENOMEM;
     if (file) {
         *ret_failures += scratch_file_write(file, B("text"), 0, false, 1) == -ENOMEM;
@@ -447,9 +420,6 @@ static void use_everything(struct scratch *scratch, int *ret_failures)
         *ret_failures += scratch_file_read(file, 0, 9, &text) == -ENOMEM;
         assert_int_equal(scratch_unlink(file), 0);
     }
-    scratch_file_unref(file);
-    buffer_finish(&name);
-    buffer_finish(&text);
 }
 
 static void out_of_memory_is_told_and_nothing_is_lost(void **state)
@@ -488,8 +458,7 @@ static void *work(void *context)
     for (int turn = 0; turn < TURNS; turn++) {
         struct scratch_file *file = NULL;
         struct bytes name = bytes_of(names[turn % 3]), other = bytes_of(names[(turn / 3) % 3]);
-        struct buffer text;
-        buffer_init(&text, 100);
+        _cleanup_(buffer_finish) struct buffer text = {.max = 100};
         if (scratch_make(shared->scratch, p, name, &none, &file) == 0)
             shared->made++;
         else
@@ -505,7 +474,6 @@ static void *work(void *context)
             scratch_file_close(file);
         }
         scratch_file_unref(file);
-        buffer_finish(&text);
     }
     return NULL;
 }
@@ -518,16 +486,14 @@ static void threads_share_the_files(void **state)
     run_in_threads(THREADS, work, &shared, 0);
     assert_true(shared.made > 0);
     for (size_t i = 0; i < ARRAY_SIZE(directories); i++) {
-        struct buffer name;
+        _cleanup_(buffer_finish) struct buffer name = {.max = 255};
         struct scratch_attributes found;
-        buffer_init(&name, 255);
         while (scratch_next(shared.scratch, directories[i], B(""), &name, &found) == 1) {
             struct scratch_file *file =
                 scratch_find(shared.scratch, directories[i], buffer_bytes(&name));
             assert_int_equal(scratch_unlink(file), 0);
             scratch_file_unref(file);
         }
-        buffer_finish(&name);
     }
     assert_int_equal(scratch_bytes(shared.scratch), 0);
     scratch_destroy(shared.scratch);
@@ -536,7 +502,7 @@ static void threads_share_the_files(void **state)
 static void a_sealed_file_keeps_its_text(void **state)
 {
     (void)state;
-    struct scratch *scratch = new_scratch();
+    _cleanup_(scratch_destroyp) struct scratch *scratch = new_scratch();
     struct scratch_file *file = make(scratch, p, "a~");
     struct scratch_attributes attributes;
     write_at(file, "text", 0);
@@ -557,13 +523,12 @@ static void a_sealed_file_keeps_its_text(void **state)
     assert_text(file, B("next"));
     scratch_file_close(file);
     assert_int_equal(scratch_bytes(scratch), 0);
-    scratch_destroy(scratch);
 }
 
 static void files_of_a_settled_directory_get_into_that_of_the_key(void **state)
 {
     (void)state;
-    struct scratch *scratch = new_scratch();
+    _cleanup_(scratch_destroyp) struct scratch *scratch = new_scratch();
     static const struct address unsettled = {"t",
                                              {"u\xfe"
                                               "0",
@@ -591,7 +556,6 @@ static void files_of_a_settled_directory_get_into_that_of_the_key(void **state)
     allocations_until_failure = 1;
     assert_int_equal(scratch_settle(scratch, &settlement), -ENOMEM);
     assert_found(scratch, unsettled, "a~", "late");
-    scratch_destroy(scratch);
 }
 
 static void a_directory_holds_files(void **state)
@@ -599,7 +563,7 @@ static void a_directory_holds_files(void **state)
     (void)state;
     static const struct scratch_attributes directory = {.number = 7, .is_directory = true};
     static const struct address inside = {"t", {"p\0.d", 4}};
-    struct scratch *scratch = new_scratch();
+    _cleanup_(scratch_destroyp) struct scratch *scratch = new_scratch();
     struct scratch_file *made, *file, *absent;
     assert_int_equal(scratch_make(scratch, inside, B("x.json"), &none, &absent), -ENOENT);
     assert_int_equal(scratch_make(scratch, p, B(".d"), &directory, &made), 0);
@@ -618,7 +582,6 @@ static void a_directory_holds_files(void **state)
     assert_listed(scratch, p, "x~ ");
     scratch_file_close(file);
     scratch_file_unref(made);
-    scratch_destroy(scratch);
 }
 
 int main(void)

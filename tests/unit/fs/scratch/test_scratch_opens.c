@@ -42,10 +42,9 @@ static struct scratch_file *make(struct setup *setup, uint64_t number)
 /* Opened by a thread after it was removed. */
 static void begin(struct setup *setup, pid_t thread, int64_t now_ms)
 {
-    struct scratch_file *file = make(setup, 99);
+    _cleanup_(scratch_file_unrefp) struct scratch_file *file = make(setup, 99);
     assert_int_equal(scratch_unlink(file), 0);
     assert_int_equal(scratch_opens_open(setup->opens, thread, file, now_ms), -ESTALE);
-    scratch_file_unref(file);
 }
 
 static void remove_and_open(struct setup *setup, pid_t thread, struct scratch_file *file,

@@ -9,16 +9,12 @@ static void assert_path(const char *table, struct bytes position, bool is_prefix
                                     .position = position,
                                     .is_prefix = is_prefix,
                                     .failure = {.error = -EIO}};
-    struct buffer line, expected;
-    buffer_init(&line, 4096);
-    buffer_init(&expected, 4096);
+    _cleanup_(buffer_finish) struct buffer line = {.max = 4096}, expected = {.max = 4096};
     (void)buffer_append_string(&expected, "1970-01-01T00:00:00.000Z readdir ");
     (void)buffer_append(&expected, path);
     (void)buffer_append_string(&expected, ": EIO");
     assert_int_equal(control_append_failure(&line, &record), 0);
     assert_bytes(buffer_bytes(&line), buffer_bytes(&expected));
-    buffer_finish(&line);
-    buffer_finish(&expected);
 }
 
 static void an_outage_tells_how_many_failed(void **state)
@@ -29,13 +25,11 @@ static void an_outage_tells_how_many_failed(void **state)
                                     .failure = {.error = -EIO, .advice = "do", .outage = 1},
                                     .others = 998,
                                     .last_100ns = 2500 * TICKS_PER_MS};
-    struct buffer line;
-    buffer_init(&line, 4096);
+    _cleanup_(buffer_finish) struct buffer line = {.max = 4096};
     assert_int_equal(control_append_failure(&line, &record), 0);
     assert_bytes(buffer_bytes(&line),
                  B("1970-01-01T00:00:00.000Z lookup /: EIO [cat] (and 998 more until "
                    "1970-01-01T00:00:02.500Z) -- do"));
-    buffer_finish(&line);
 }
 
 static void equal_failures_tell_how_often_and_since_when(void **state)
@@ -47,13 +41,11 @@ static void equal_failures_tell_how_often_and_since_when(void **state)
                                     .at_100ns = 2500 * TICKS_PER_MS,
                                     .times = 7,
                                     .first_100ns = 500 * TICKS_PER_MS};
-    struct buffer line;
-    buffer_init(&line, 4096);
+    _cleanup_(buffer_finish) struct buffer line = {.max = 4096};
     assert_int_equal(control_append_failure(&line, &record), 0);
     assert_bytes(buffer_bytes(&line),
                  B("1970-01-01T00:00:02.500Z lookup /: EIO [cat] (7 times since "
                    "1970-01-01T00:00:00.500Z)"));
-    buffer_finish(&line);
 }
 
 static void a_loss_names_the_file(void **state)
@@ -63,12 +55,10 @@ static void a_loss_names_the_file(void **state)
                                     .command = "sh",
                                     .kept_in = "/lost/f\n.json",
                                     .failure = {.error = -EINVAL, .message = "no"}};
-    struct buffer line;
-    buffer_init(&line, 4096);
+    _cleanup_(buffer_finish) struct buffer line = {.max = 4096};
     assert_int_equal(control_append_failure(&line, &record), 0);
     assert_bytes(buffer_bytes(&line), B("1970-01-01T00:00:00.000Z release /: EINVAL: no [sh] -- "
                                         "the text is in /lost/f?.json"));
-    buffer_finish(&line);
 }
 
 static void a_note_is_no_failure(void **state)
@@ -76,11 +66,9 @@ static void a_note_is_no_failure(void **state)
     (void)state;
     struct failure_record record = {
         .operation = "write", .command = "cp", .failure = {.message = "what is told"}};
-    struct buffer line;
-    buffer_init(&line, 4096);
+    _cleanup_(buffer_finish) struct buffer line = {.max = 4096};
     assert_int_equal(control_append_failure(&line, &record), 0);
     assert_bytes(buffer_bytes(&line), B("1970-01-01T00:00:00.000Z write /: OK: what is told [cp]"));
-    buffer_finish(&line);
 }
 
 static void a_failure_names_the_path(void **state)

@@ -70,7 +70,7 @@ static int set_flock(struct locks *locks, struct locked_file *file, int type, ui
 static void a_lock_excludes_others(void **state)
 {
     (void)state;
-    struct locks *locks = new_locks();
+    _cleanup_(locks_destroyp) struct locks *locks = new_locks();
     struct locked_file *one = open_file(locks, "a"), *two = open_file(locks, "a"),
                        *other = open_file(locks, "b");
     assert_ptr_equal(one, two);
@@ -96,13 +96,12 @@ static void a_lock_excludes_others(void **state)
     assert_int_equal(set(locks, two, F_WRLCK, 5, 0, UINT64_MAX), 0);
     locks_close(locks, two, 2);
     locks_close(locks, other, 2);
-    locks_destroy(locks);
 }
 
 static void what_waits_is_answered(void **state)
 {
     (void)state;
-    struct locks *locks = new_locks();
+    _cleanup_(locks_destroyp) struct locks *locks = new_locks();
     struct locked_file *file = open_file(locks, "a");
     struct waiter waiters[WAITERS] = {{0}};
     assert_int_equal(set_flock(locks, file, F_WRLCK, 100, NULL), 0);
@@ -123,14 +122,13 @@ static void what_waits_is_answered(void **state)
     locks_end(locks);
     assert_true(waiters[4].answers == 1 && waiters[4].error == -ENOTCONN);
     assert_true(waiters[7].answers == 1 && waiters[0].answers == 0);
-    locks_destroy(locks);
 }
 
 /* As flock(2) says: the old lock is gone, also if the new one is refused. */
 static void a_conversion_of_flock_is_not_atomic(void **state)
 {
     (void)state;
-    struct locks *locks = new_locks();
+    _cleanup_(locks_destroyp) struct locks *locks = new_locks();
     struct locked_file *file = open_file(locks, "a");
     struct waiter waiter = {0};
     assert_int_equal(set_flock(locks, file, F_RDLCK, 1, NULL), 0);
@@ -141,14 +139,13 @@ static void a_conversion_of_flock_is_not_atomic(void **state)
     assert_int_equal(waiter.answers, 0);
     assert_int_equal(set_flock(locks, file, F_UNLCK, 3, NULL), 0);
     assert_true(waiter.answers == 1 && waiter.error == 0);
-    locks_destroy(locks);
 }
 
 /* What waits for a part of its own range gives up the rest of it when it is granted. */
 static void a_granted_lock_lets_others_in(void **state)
 {
     (void)state;
-    struct locks *locks = new_locks();
+    _cleanup_(locks_destroyp) struct locks *locks = new_locks();
     struct locked_file *file = open_file(locks, "a");
     struct waiter first = {0}, second = {0};
     assert_int_equal(set(locks, file, F_WRLCK, 1, 0, 10), 0);
@@ -159,13 +156,12 @@ static void a_granted_lock_lets_others_in(void **state)
     assert_int_equal(locks_set(locks, file, 1, &wanted, &second), 1);
     assert_int_equal(set(locks, file, F_UNLCK, 2, 0, UINT64_MAX), 0);
     assert_true(first.answers == 1 && second.answers == 1);
-    locks_destroy(locks);
 }
 
 static void a_rename_moves_the_locks(void **state)
 {
     (void)state;
-    struct locks *locks = new_locks();
+    _cleanup_(locks_destroyp) struct locks *locks = new_locks();
     struct locked_file *a = open_file(locks, "a"), *b = open_file(locks, "b");
     struct waiter waiter = {0};
     assert_int_equal(set_flock(locks, a, F_WRLCK, 1, NULL), 0);
@@ -185,20 +181,18 @@ static void a_rename_moves_the_locks(void **state)
     locks_move(locks, address_of("b"), address_of("b"));
     assert_ptr_equal(open_file(locks, "b"), newest);
     locks_move(locks, address_of("none"), address_of("c"));
-    locks_destroy(locks);
 }
 
 static void there_is_a_maximum(void **state)
 {
     (void)state;
-    struct locks *locks = new_locks();
+    _cleanup_(locks_destroyp) struct locks *locks = new_locks();
     struct locked_file *file = open_file(locks, "a");
     for (uint64_t owner = 0; owner < LOCKS_MAX; owner++)
         assert_int_equal(set(locks, file, F_RDLCK, owner, 0, 0), 0);
     assert_int_equal(set(locks, file, F_RDLCK, 1, 2, 2), -ENOLCK);
     assert_int_equal(set(locks, file, F_UNLCK, 1, 0, 0), 0);
     assert_int_equal(set(locks, file, F_RDLCK, 1, 2, 2), 0);
-    locks_destroy(locks);
 }
 
 /* Each byte has its lock; the model knows no ranges. */
@@ -233,7 +227,7 @@ static void random_ranges_are_those_of_a_model(void **state)
 {
     (void)state;
     static const int types[] = {F_RDLCK, F_WRLCK, F_UNLCK};
-    struct locks *locks = new_locks();
+    _cleanup_(locks_destroyp) struct locks *locks = new_locks();
     struct locked_file *file = open_file(locks, "a");
     struct model model = {0};
     uint64_t seed = 7;
@@ -249,7 +243,6 @@ static void random_ranges_are_those_of_a_model(void **state)
             model.types[lock.owner][i] = lock.type;
         assert_model(locks, file, &model);
     }
-    locks_destroy(locks);
 }
 
 int main(void)

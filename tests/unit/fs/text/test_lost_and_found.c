@@ -74,12 +74,10 @@ static const char *path_of(const char *name)
 static struct lost_and_found *new_lost(void)
 {
     struct lost_and_found *lost = NULL;
-    struct buffer why;
-    buffer_init(&why, WHY_MAX);
+    _cleanup_(buffer_finish) struct buffer why = {.max = WHY_MAX};
     struct state_places places = {path_of("state"), NULL, NULL, "/nowhere"};
     assert_int_equal(lost_and_found_create(&places, path_of("mnt"), "acc", &why, &lost), 0);
     assert_int_equal(why.size, 0);
-    buffer_finish(&why);
     return lost;
 }
 
@@ -87,29 +85,24 @@ static struct lost_and_found *new_lost(void)
 static void assert_refused(struct state_places places, int error, const char *why_part)
 {
     struct lost_and_found *lost = NULL;
-    struct buffer why;
-    buffer_init(&why, WHY_MAX);
+    _cleanup_(buffer_finish) struct buffer why = {.max = WHY_MAX};
     assert_int_equal(lost_and_found_create(&places, path_of("mnt"), "acc", &why, &lost), error);
     assert_null(lost);
     assert_non_null(buffer_string(&why));
     if (!strstr(buffer_string(&why), why_part) || !strstr(why.data, "XDG_STATE_HOME"))
         fail_msg("%s", why.data);
-    buffer_finish(&why);
 }
 
 static void assert_made_in(struct state_places places, const char *place)
 {
-    struct lost_and_found *lost = NULL;
-    struct buffer why;
+    _cleanup_(lost_and_found_destroyp) struct lost_and_found *lost = NULL;
+    _cleanup_(buffer_finish) struct buffer why = {.max = WHY_MAX};
     struct stat status;
     char path[PATH_MAX + 256];
-    buffer_init(&why, WHY_MAX);
     assert_int_equal(lost_and_found_create(&places, path_of("mnt"), "acc", &why, &lost), 0);
     (void)snprintf(path, sizeof(path), "%s/%s%s", top, place, LOST);
     assert_int_equal(stat(path, &status), 0);
     assert_int_equal(status.st_mode, S_IFDIR | 0700);
-    lost_and_found_destroy(lost);
-    buffer_finish(&why);
 }
 
 static struct failure_record record_of(const char *table, struct bytes position)
@@ -155,14 +148,12 @@ static void assert_put(struct lost_and_found *lost, const char *table, struct by
                        struct bytes text, const char *name)
 {
     struct failure_record record = record_of(table, position);
-    struct buffer path;
+    _cleanup_(buffer_finish) struct buffer path = {.max = PATH_MAX};
     char expected[PATH_MAX + 512];
-    buffer_init(&path, PATH_MAX);
     assert_int_equal(lost_and_found_put(lost, &record, text, true, &path), 0);
     (void)snprintf(expected, sizeof(expected), "%s/state" LOST "/%s", top, name);
     assert_bytes(buffer_bytes(&path), bytes_of(expected));
     assert_file(expected, text);
-    buffer_finish(&path);
 }
 
 static void a_text_is_kept_with_its_reason(void **state)
@@ -189,9 +180,8 @@ static void of_an_entity_there_are_few_texts(void **state)
     (void)state;
     struct lost_and_found *lost = new_lost(), *other = new_lost(); /* another mount's */
     struct failure_record record = record_of("t", B("p\0r"));
-    struct buffer path;
+    _cleanup_(buffer_finish) struct buffer path = {.max = PATH_MAX};
     char name[100] = "";
-    buffer_init(&path, PATH_MAX);
     for (int i = 0; i < LOST_AND_FOUND_MAX_OF_ENTITY; i++) {
         struct bytes text = {name, (size_t)snprintf(name, sizeof(name), "{%d", i)};
         char expected[100];
@@ -216,7 +206,6 @@ static void of_an_entity_there_are_few_texts(void **state)
     assert_int_equal(unlink("state" LOST "/20261122T100000.123Z-acc-t-q-r.json.reason"), 0);
     assert_put(lost, "t", B("q\0r"), B("{7"), "20261122T100000.124Z-acc-t-q-r.json");
     assert_put(lost, "t", B("q\0r"), B("{7"), "20261122T100000.124Z-acc-t-q-r.json");
-    buffer_finish(&path);
     lost_and_found_destroy(other);
     lost_and_found_destroy(lost);
 }
@@ -234,9 +223,8 @@ static void what_is_new_of_an_account_is_told_once(void **state)
     (void)state;
     struct lost_and_found *lost = new_lost(), *other = NULL;
     struct state_places places = {path_of("state"), NULL, NULL, "/nowhere"};
-    struct buffer why;
+    _cleanup_(buffer_finish) struct buffer why = {.max = WHY_MAX};
     struct failure_record record = record_of("t", B("p\0r"));
-    buffer_init(&why, WHY_MAX);
     assert_int_equal(lost_and_found_create(&places, path_of("mnt"), "ac", &why, &other), 0);
     assert_told(lost, AT, 0);
     assert_put(lost, "t", B("p\0r"), B("x"), "20261122T100000.123Z-acc-t-p-r.json");
@@ -255,7 +243,6 @@ static void what_is_new_of_an_account_is_told_once(void **state)
     assert_told(other, AT + 4 * TICKS_PER_SEC, 1);
     assert_int_equal(count_files("state" LOST), 9);
     assert_int_equal(count_files("state/tablefuse"), 3);
-    buffer_finish(&why);
     lost_and_found_destroy(other);
     lost_and_found_destroy(lost);
 }
@@ -273,7 +260,7 @@ static void assert_keep(struct lost_and_found *lost, struct bytes name, struct b
 static void a_scratch_file_is_kept_under_its_name(void **state)
 {
     (void)state;
-    struct lost_and_found *lost = new_lost();
+    _cleanup_(lost_and_found_destroyp) struct lost_and_found *lost = new_lost();
     char name[255], expected[100] = {0};
     assert_keep(lost, B("notes.tmp"), B("text"), "123Z-acc-t-a#2Fb-notes.tmp");
     assert_keep(lost, B("notes.tmp"), B("text"), "123Z-acc-t-a#2Fb-notes.tmp"); /* one file */
@@ -288,14 +275,13 @@ static void a_scratch_file_is_kept_under_its_name(void **state)
     assert_keep(lost, (struct bytes){name, sizeof(name)}, B("text"), expected);
     assert_int_equal(count_files(path_of("state" LOST)), 5); /* and no reason */
     assert_int_equal(lost_and_found_count(lost), 0);
-    lost_and_found_destroy(lost);
 }
 
 /* Keys are hostile input: no key leaves the directory, hides a file or makes a name too long. */
 static void odd_keys_become_harmless_names(void **state)
 {
     (void)state;
-    struct lost_and_found *lost = new_lost();
+    _cleanup_(lost_and_found_destroyp) struct lost_and_found *lost = new_lost();
     assert_put(lost, "t", B("../../etc\0passwd"), B("x"),
                "20261122T100000.123Z-acc-t-#2E.#2F..#2Fetc-passwd.json");
     assert_put(lost, "t", B("\0"), B("x"), "20261122T100000.123Z-acc-t-#00-#00.json");
@@ -317,7 +303,6 @@ static void odd_keys_become_harmless_names(void **state)
     (void)snprintf(name + n, sizeof(name) - (size_t)n, "#~48d4b20f8fbbe019.json");
     assert_put(lost, "t", (struct bytes){position, 2000}, B("x"), name);
     assert_int_equal(count_files(path_of("state" LOST)), 10);
-    lost_and_found_destroy(lost);
 }
 
 static void the_first_place_that_can_be_used_is(void **state)
@@ -361,13 +346,11 @@ static void a_place_in_the_mount_is_refused(void **state)
 
     /* the mount covers the directory itself */
     struct lost_and_found *lost = NULL;
-    struct buffer why;
-    buffer_init(&why, WHY_MAX);
+    _cleanup_(buffer_finish) struct buffer why = {.max = WHY_MAX};
     struct state_places places = {path_of("mnt2"), NULL, NULL, "/nowhere"};
     assert_int_equal(lost_and_found_create(&places, path_of("mnt2/tablefuse"), "acc", &why, &lost),
                      -ELOOP);
     assert_int_equal(lost_and_found_create(&places, "/", "acc", &why, &lost), -ELOOP);
-    buffer_finish(&why);
 }
 
 static unsigned asked;
@@ -470,13 +453,12 @@ static void no_other_user_redirects_a_text(void **state)
     assert_int_equal(symlink("../../elsewhere", "state" LOST), 0);
     assert_refused(places, -EPERM, "another user's");
     assert_int_equal(unlink("state" LOST), 0);
-    struct lost_and_found *lost = new_lost();
+    _cleanup_(lost_and_found_destroyp) struct lost_and_found *lost = new_lost();
     /* later on */
     assert_int_equal(rmdir("state" LOST), 0);
     assert_int_equal(symlink("../../elsewhere", "state" LOST), 0);
     struct failure_record record = record_of("t", B("p\0r"));
-    struct buffer path;
-    buffer_init(&path, PATH_MAX);
+    _cleanup_(buffer_finish) struct buffer path = {.max = PATH_MAX};
     assert_int_equal(lost_and_found_put(lost, &record, B("x"), true, &path), -EPERM);
     assert_int_equal(unlink("state" LOST), 0);
     if (geteuid() == 0) {
@@ -494,8 +476,6 @@ static void no_other_user_redirects_a_text(void **state)
         symlink("../../../elsewhere/x", "state" LOST "/20261122T100000.124Z-acc-t-p-r.json"), 0);
     assert_put(lost, "t", B("p\0r"), B("y"), "20261122T100000.125Z-acc-t-p-r.json");
     assert_int_equal(count_files("elsewhere"), 0);
-    buffer_finish(&path);
-    lost_and_found_destroy(lost);
 }
 
 static void a_home_that_cannot_be_written_to_is_passed_over(void **state)
@@ -572,11 +552,10 @@ static void what_cannot_be_written_to_counts_as_none(void **state)
 static void what_was_removed_is_made_again(void **state)
 {
     (void)state;
-    struct lost_and_found *lost = new_lost();
+    _cleanup_(lost_and_found_destroyp) struct lost_and_found *lost = new_lost();
     assert_int_equal(rmdir("state" LOST), 0);
     assert_int_equal(rmdir("state/tablefuse"), 0);
     assert_put(lost, "t", B("p\0r"), B("x"), "20261122T100000.123Z-acc-t-p-r.json");
-    lost_and_found_destroy(lost);
 }
 
 /* The limit stands for a disk that becomes full in the middle of the text. */
@@ -585,11 +564,10 @@ static void no_part_of_a_text_is_left_on_a_full_disk(void **state)
     (void)state;
     static char text[10000];
     memset(text, 'x', sizeof(text));
-    struct lost_and_found *lost = new_lost();
+    _cleanup_(lost_and_found_destroyp) struct lost_and_found *lost = new_lost();
     struct failure_record record = record_of("t", B("p\0r"));
-    struct buffer path;
+    _cleanup_(buffer_finish) struct buffer path = {.max = PATH_MAX};
     struct rlimit before, limit = {4096, RLIM_INFINITY};
-    buffer_init(&path, PATH_MAX);
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
     limit.rlim_max = before.rlim_max;
     (void)signal(SIGXFSZ, SIG_IGN);
@@ -605,15 +583,13 @@ static void no_part_of_a_text_is_left_on_a_full_disk(void **state)
     assert_int_equal(lost_and_found_count(lost), 1);
     assert_int_equal(count_files("state" LOST), 1);
     assert_file("state" LOST "/20261122T100000.123Z-acc-t-p-r.json", B("{}"));
-    buffer_finish(&path);
-    lost_and_found_destroy(lost);
 }
 
 /* Without memory the text is kept whole, or not at all. */
 static void without_memory_there_is_a_file_or_an_error(void **state)
 {
     (void)state;
-    struct lost_and_found *lost = new_lost();
+    _cleanup_(lost_and_found_destroyp) struct lost_and_found *lost = new_lost();
     struct failure_record record = record_of("t", B("p\0r"));
     struct buffer path;
     buffer_init(&path, PATH_MAX);
@@ -638,7 +614,6 @@ static void without_memory_there_is_a_file_or_an_error(void **state)
     assert_true(kept > 1); /* names, path and reason are less than the text */
     assert_int_equal(lost_and_found_count(lost), kept);
     buffer_finish(&path);
-    lost_and_found_destroy(lost);
 }
 
 /* A new name is on the disk, or the text counts as not kept. */
@@ -646,13 +621,12 @@ static void names_are_synced(void **state)
 {
     (void)state;
     synced_directories = 0;
-    struct lost_and_found *lost = new_lost();
+    _cleanup_(lost_and_found_destroyp) struct lost_and_found *lost = new_lost();
     assert_int_equal(synced_directories, 3); /* of state, tablefuse and lost+found */
     assert_put(lost, "t", B("p\0r"), B("x"), "20261122T100000.123Z-acc-t-p-r.json");
     assert_int_equal(synced_directories, 4);
     struct failure_record record = record_of("t", B("p\0r"));
-    struct buffer path;
-    buffer_init(&path, PATH_MAX);
+    _cleanup_(buffer_finish) struct buffer path = {.max = PATH_MAX};
     directory_error = EIO;
     int r = lost_and_found_put(lost, &record, B("y"), true, &path);
     directory_error = EINVAL; /* a file system without it */
@@ -662,8 +636,6 @@ static void names_are_synced(void **state)
     assert_int_equal(without, 0);
     assert_int_equal(lost_and_found_count(lost), 2);
     assert_int_equal(count_files("state" LOST), 4);
-    buffer_finish(&path);
-    lost_and_found_destroy(lost);
 }
 
 static _Atomic int turn;
@@ -677,13 +649,11 @@ static void *put_again_and_again(void *lost)
         int size = 2 + snprintf(position + 2, sizeof(position) - 2, "%d", number % 10);
         memcpy(position, "p", 2);
         struct failure_record record = record_of("t", (struct bytes){position, (size_t)size});
-        struct buffer path;
-        buffer_init(&path, PATH_MAX);
+        _cleanup_(buffer_finish) struct buffer path = {.max = PATH_MAX};
         int r = lost_and_found_put(lost, &record, (struct bytes){text, (size_t)n}, true, &path);
         assert_true(r == 0 || r == LOST_AND_FOUND_FULL);
         if (r == 0)
             assert_file(buffer_string(&path), (struct bytes){text, (size_t)n});
-        buffer_finish(&path);
     }
     return NULL;
 }
@@ -692,12 +662,11 @@ static void *put_again_and_again(void *lost)
 static void threads_never_share_a_file(void **state)
 {
     (void)state;
-    struct lost_and_found *lost = new_lost();
+    _cleanup_(lost_and_found_destroyp) struct lost_and_found *lost = new_lost();
     turn = 0;
     run_in_threads(4, put_again_and_again, lost, 0);
     assert_int_equal(lost_and_found_count(lost), 160);
     assert_int_equal(count_files("state" LOST), 320);
-    lost_and_found_destroy(lost);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_top, remove_top)

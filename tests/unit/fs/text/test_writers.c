@@ -20,8 +20,7 @@ static void handles_of_a_new_file_share_its_text(void **state)
     write_at(first, "{\"a\": ", 0, 0, NULL);
     close_handle(first);
     assert_int_equal(sink.stores + sink.given_up, 0);
-    struct buffer text;
-    buffer_init(&text, 100);
+    _cleanup_(buffer_finish) struct buffer text = {.max = 100};
     assert_int_equal(writer_read(second, &caller, 1, 3, &text), 0);
     assert_bytes(buffer_bytes(&text), B("\"a\""));
     assert_int_equal(writer_read(second, &caller, 99, 3, &text), 0);
@@ -31,7 +30,6 @@ static void handles_of_a_new_file_share_its_text(void **state)
     assert_string_equal(sink.text, "{\"a\": 1}");
     assert_int_equal(writer_open_handle(writer, CHILD, &none), -ESTALE);
     writer_unref(writer);
-    buffer_finish(&text);
     writers_destroy(sink.writers);
 }
 
@@ -43,8 +41,7 @@ static void an_appended_new_file_can_be_read(void **state)
     struct caller caller = caller_of(CHILD);
     struct writer_begin begin = {.address = name_a, .begin = EDIT_APPENDED, .is_new = true};
     struct writer_handle *handle = open_writer(&sink, &begin);
-    struct buffer text;
-    buffer_init(&text, 100);
+    _cleanup_(buffer_finish) struct buffer text = {.max = 100};
     write_at(handle, "{\"a\": ", WRITER_AT_END, 0, NULL);
     assert_int_equal(writer_read(handle, &caller, 0, 100, &text), 0);
     assert_bytes(buffer_bytes(&text), B("{\"a\": "));
@@ -52,7 +49,6 @@ static void an_appended_new_file_can_be_read(void **state)
     buffer_clear(&text);
     assert_int_equal(writer_read(handle, &caller, 5, 100, &text), 0);
     assert_bytes(buffer_bytes(&text), B(" 1}"));
-    buffer_finish(&text);
     close_handle(handle);
     assert_int_equal(sink.stores, 1);
     writers_destroy(sink.writers);
@@ -296,15 +292,13 @@ static void a_listing_shows_new_files_in_order(void **state)
     write_at(handles[4], "{}", 0, 0, NULL); /* stored: it is no longer new */
     struct directory directory = {
         .kind = DIRECTORY_ENTITIES, .table = "T", .range = {B("p\0"), B("p\x01")}};
-    struct buffer position;
-    buffer_init(&position, 100);
+    _cleanup_(buffer_finish) struct buffer position = {.max = 100};
     assert_true(writers_next_new(sink.writers, &directory, B(""), &position));
     assert_bytes(buffer_bytes(&position), B("p\0"));
     buffer_clear(&position);
     assert_true(writers_next_new(sink.writers, &directory, B("p\0"), &position));
     assert_bytes(buffer_bytes(&position), B("p\0b"));
     assert_false(writers_next_new(sink.writers, &directory, B("p\0b"), &position));
-    buffer_finish(&position);
     for (size_t i = 0; i < ARRAY_SIZE(addresses); i++)
         close_handle(handles[i]);
     writers_destroy(sink.writers);

@@ -39,7 +39,7 @@ static void a_failure_is_answered_once_more(void **state)
 static void only_a_repetition_gets_it(void **state)
 {
     (void)state;
-    struct failed_lookups *failed = new_failed();
+    _cleanup_(failed_lookups_destroyp) struct failed_lookups *failed = new_failed();
     struct failure found;
     put(failed, 7);
     assert_false(failed_lookups_take(failed, 7, 42, B("other"), 5001, &found));
@@ -50,13 +50,12 @@ static void only_a_repetition_gets_it(void **state)
     assert_false(take(failed, 7, 5000 + FAILED_LOOKUPS_KEPT_MS));
     put(failed, 7);
     assert_true(take(failed, 7, 5000 + FAILED_LOOKUPS_KEPT_MS - 1));
-    failed_lookups_destroy(failed);
 }
 
 static void a_thread_never_gets_the_failure_of_another(void **state)
 {
     (void)state;
-    struct failed_lookups *failed = new_failed();
+    _cleanup_(failed_lookups_destroyp) struct failed_lookups *failed = new_failed();
     put(failed, 7);
     assert_false(take(failed, 7 + FAILED_LOOKUPS_SLOTS, 5001));
     assert_true(take(failed, 7, 5001)); /* and leaves it there */
@@ -66,7 +65,6 @@ static void a_thread_never_gets_the_failure_of_another(void **state)
     assert_true(take(failed, 7 + FAILED_LOOKUPS_SLOTS, 5001));
     put(failed, 0); /* of another pid namespace: not known */
     assert_false(take(failed, 0, 5001));
-    failed_lookups_destroy(failed);
 }
 
 int main(void)

@@ -285,16 +285,12 @@ static void a_writers_node_keeps_no_open_text(void **state)
 static int named(struct inode_table *table, const char *name, struct bytes position,
                  struct bytes etag)
 {
-    struct buffer found, found_etag;
-    buffer_init(&found, 100);
-    buffer_init(&found_etag, 100);
+    _cleanup_(buffer_finish) struct buffer found = {.max = 100}, found_etag = {.max = 100};
     int r = inode_table_named(table, INODE_ROOT, bytes_of(name), &found, &found_etag);
     if (r == 1) {
         assert_bytes(buffer_bytes(&found), position);
         assert_bytes(buffer_bytes(&found_etag), etag);
     }
-    buffer_finish(&found);
-    buffer_finish(&found_etag);
     return r;
 }
 
@@ -320,12 +316,8 @@ static void a_name_tells_the_position_and_the_etag_that_was_shown(void **state)
     assert_int_equal(named(table, "r.json", B("p\0r"), B(regular)), 1);
     (void)enter_own(table, "new.json", NULL);
     assert_int_equal(named(table, "new.json", B(""), B("")), 0);
-    struct buffer small, etag;
-    buffer_init(&small, 2);
-    buffer_init(&etag, 100);
+    _cleanup_(buffer_finish) struct buffer small = {.max = 2}, etag = {.max = 100};
     assert_int_equal(inode_table_named(table, INODE_ROOT, B("r.json"), &small, &etag), -EFBIG);
-    buffer_finish(&small);
-    buffer_finish(&etag);
     place_finish(&partition);
 }
 

@@ -47,9 +47,7 @@ static void nodes_of_a_renamed_name_are_not_those_of_the_next(void **state)
     assert_false(inode_is_removed(moved));
     assert_true(inode_is_removed(replaced));
     assert_false(inode_is_renamed(replaced));
-    struct buffer etag, position;
-    buffer_init(&etag, 1000);
-    buffer_init(&position, 1000);
+    _cleanup_(buffer_finish) struct buffer etag = {.max = 1000}, position = {.max = 1000};
     assert_int_equal(inode_table_named(table, INODE_ROOT, B("a"), &position, &etag), 0);
     assert_int_equal(inode_table_named(table, INODE_ROOT, B("b"), &position, &etag), 0);
     const struct inode *now = enter(table, INODE_ROOT, "b", "v2"),
@@ -65,8 +63,6 @@ static void nodes_of_a_renamed_name_are_not_those_of_the_next(void **state)
     assert_true(inode_is_renamed(now));
     assert_true(inode_is_removed(replaced)); /* as before */
     assert_number(table, enter(table, INODE_ROOT, "b", "v3"), "none");
-    buffer_finish(&etag);
-    buffer_finish(&position);
 }
 
 static void a_renamed_file_keeps_its_number(void **state)

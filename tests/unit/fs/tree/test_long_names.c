@@ -55,7 +55,7 @@ static void a_name_that_was_given_out_has_its_key(void **state)
 {
     (void)state;
     char text[1000];
-    struct long_names *names = new_names(LONG_NAMES_MAX_BYTES);
+    _cleanup_(long_names_destroyp) struct long_names *names = new_names(LONG_NAMES_MAX_BYTES);
     struct bytes key = key_of(text, 300, 1);
     assert_false(knows(names, key, NAME_ENTITY));
     put(names, key, NAME_ENTITY);
@@ -65,14 +65,13 @@ static void a_name_that_was_given_out_has_its_key(void **state)
     put(names, key, NAME_PARTITION);
     assert_true(knows(names, key, NAME_PARTITION));
     assert_false(knows(names, key_of(text, 300, 2), NAME_ENTITY));
-    long_names_destroy(names);
 }
 
 static void only_cut_names_are_kept(void **state)
 {
     (void)state;
     char text[1000];
-    struct long_names *names = new_names(LONG_NAMES_MAX_BYTES);
+    _cleanup_(long_names_destroyp) struct long_names *names = new_names(LONG_NAMES_MAX_BYTES);
     put(names, B("short"), NAME_ENTITY);
     put(names, key_of(text, 250, 1), NAME_ENTITY);
     put(names, key_of(text, 255, 1), NAME_PARTITION);
@@ -80,7 +79,6 @@ static void only_cut_names_are_kept(void **state)
     assert_false(knows(names, B("short"), NAME_ENTITY));
     assert_false(knows(names, key_of(text, 250, 1), NAME_ENTITY));
     assert_false(knows(names, key_of(text, 255, 1), NAME_PARTITION));
-    long_names_destroy(names);
 }
 
 /* The digits of a key after another beginning are no name of it. */
@@ -89,7 +87,7 @@ static void a_name_of_another_beginning_is_not_known(void **state)
     (void)state;
     char text[1000];
     struct bytes key = key_of(text, 300, 1);
-    struct long_names *names = new_names(LONG_NAMES_MAX_BYTES);
+    _cleanup_(long_names_destroyp) struct long_names *names = new_names(LONG_NAMES_MAX_BYTES);
     struct buffer name = name_of(key, NAME_ENTITY), found;
     buffer_init(&found, POSITION_MAX_BYTES);
     put(names, key, NAME_ENTITY);
@@ -97,7 +95,6 @@ static void a_name_of_another_beginning_is_not_known(void **state)
     assert_int_equal(long_names_find(names, buffer_bytes(&name), NAME_ENTITY, &found), 0);
     buffer_finish(&found);
     buffer_finish(&name);
-    long_names_destroy(names);
 }
 
 /* It is replaced by its key, once that is known. */
@@ -106,7 +103,7 @@ static void an_unsettled_key_is_not_kept(void **state)
     (void)state;
     char text[1000];
     struct bytes key = key_of(text, 300, 1), digits;
-    struct long_names *names = new_names(LONG_NAMES_MAX_BYTES);
+    _cleanup_(long_names_destroyp) struct long_names *names = new_names(LONG_NAMES_MAX_BYTES);
     struct buffer name = name_of(key, NAME_ENTITY), unsettled;
     buffer_init(&unsettled, POSITION_MAX_BYTES);
     assert_true(names_digits(buffer_bytes(&name), NAME_ENTITY, &digits));
@@ -117,14 +114,13 @@ static void an_unsettled_key_is_not_kept(void **state)
     assert_true(knows(names, key, NAME_ENTITY));
     buffer_finish(&unsettled);
     buffer_finish(&name);
-    long_names_destroy(names);
 }
 
 static void those_that_are_not_used_are_forgotten_first(void **state)
 {
     (void)state;
     char text[1000];
-    struct long_names *names = new_names((size_t)10 * 1000);
+    _cleanup_(long_names_destroyp) struct long_names *names = new_names((size_t)10 * 1000);
     put(names, key_of(text, 500, 0), NAME_ENTITY);
     for (int i = 1; i < MANY; i++) {
         put(names, key_of(text, 500, i), NAME_ENTITY);
@@ -135,7 +131,6 @@ static void those_that_are_not_used_are_forgotten_first(void **state)
         known += knows(names, key_of(text, 500, i), NAME_ENTITY);
     assert_in_range(known, 10, 18); /* of 500 bytes each, and what a name takes beside its key */
     assert_true(knows(names, key_of(text, 500, MANY - 1), NAME_ENTITY));
-    long_names_destroy(names);
 }
 
 static void without_memory_nothing_is_kept_and_nothing_is_wrong(void **state)
@@ -143,7 +138,7 @@ static void without_memory_nothing_is_kept_and_nothing_is_wrong(void **state)
     (void)state;
     char text[1000];
     struct bytes key = key_of(text, 300, 1);
-    struct long_names *names;
+    _cleanup_(long_names_destroyp) struct long_names *names = NULL;
     allocations_until_failure = 1;
     assert_int_equal(long_names_create(1000, &names), -ENOMEM);
     names = new_names(LONG_NAMES_MAX_BYTES);
@@ -159,7 +154,6 @@ static void without_memory_nothing_is_kept_and_nothing_is_wrong(void **state)
     assert_int_equal(long_names_find(names, buffer_bytes(&name), NAME_ENTITY, &found), 1);
     buffer_finish(&found);
     buffer_finish(&name);
-    long_names_destroy(names);
 }
 
 static void *put_and_find(void *context)
@@ -176,9 +170,8 @@ static void *put_and_find(void *context)
 static void threads_share_the_names(void **state)
 {
     (void)state;
-    struct long_names *names = new_names((size_t)10 * 1000);
+    _cleanup_(long_names_destroyp) struct long_names *names = new_names((size_t)10 * 1000);
     run_in_threads(4, put_and_find, names, 0);
-    long_names_destroy(names);
 }
 
 int main(void)

@@ -7,17 +7,13 @@
 
 static void assert_name(struct bytes key, enum name_kind kind, struct bytes expected)
 {
-    struct buffer name, again;
+    _cleanup_(buffer_finish) struct buffer name = {.max = NAME_MAX_BYTES}, again = {.max = 4096};
     enum name_meaning meaning;
-    buffer_init(&name, NAME_MAX_BYTES);
-    buffer_init(&again, 4096);
     assert_int_equal(names_encode(key, kind, &name), 0);
     assert_bytes(buffer_bytes(&name), expected);
     assert_int_equal(names_decode(expected, kind, &again, &meaning), 0);
     assert_int_equal(meaning, NAME_MEANS_KEY);
     assert_bytes(buffer_bytes(&again), key);
-    buffer_finish(&name);
-    buffer_finish(&again);
 }
 
 static void keys_are_written_as_the_design_says(void **state)
@@ -47,25 +43,21 @@ static void keys_are_written_as_the_design_says(void **state)
 
 static void assert_nothing(struct bytes name, enum name_kind kind)
 {
-    struct buffer key;
+    _cleanup_(buffer_finish) struct buffer key = {.max = 4096};
     enum name_meaning meaning;
-    buffer_init(&key, 4096);
     assert_int_equal(names_decode(name, kind, &key, &meaning), 0);
     if (meaning != NAME_MEANS_NOTHING)
         fail_msg("%.*s means something", (int)name.size, name.data);
-    buffer_finish(&key);
 }
 
 /* n times k, and what stands after */
 static void assert_long_nothing(int n, const char *behind, enum name_kind kind)
 {
-    struct buffer name;
-    buffer_init(&name, NAME_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer name = {.max = NAME_MAX_BYTES};
     for (int i = 0; i < n; i++)
         (void)buffer_append_char(&name, 'k');
     assert_int_equal(buffer_append_string(&name, behind), 0);
     assert_nothing(buffer_bytes(&name), kind);
-    buffer_finish(&name);
 }
 
 static void other_names_mean_nothing(void **state)
@@ -87,34 +79,27 @@ static void other_names_mean_nothing(void **state)
 
 static void assert_there_and_back(struct bytes key, enum name_kind kind)
 {
-    struct buffer name, again;
+    _cleanup_(buffer_finish) struct buffer name = {.max = NAME_MAX_BYTES}, again = {.max = 4096};
     enum name_meaning meaning;
-    buffer_init(&name, NAME_MAX_BYTES);
-    buffer_init(&again, 4096);
     assert_int_equal(names_encode(key, kind, &name), 0);
     assert_true(name.data[0] != '.' && !memchr(name.data, '/', name.size));
     assert_int_equal(names_decode(buffer_bytes(&name), kind, &again, &meaning), 0);
     assert_int_equal(meaning, NAME_MEANS_KEY);
     assert_int_equal(bytes_compare(buffer_bytes(&again), key), 0);
-    buffer_finish(&name);
-    buffer_finish(&again);
 }
 
 static void assert_no_prefix(struct bytes prefix)
 {
-    struct buffer name;
-    buffer_init(&name, NAME_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer name = {.max = NAME_MAX_BYTES};
     assert_int_equal(names_encode(prefix, NAME_PREFIX, &name), -EILSEQ);
     assert_int_equal(name.size, 0);
-    buffer_finish(&name);
 }
 
 /* The character alone, first, in the middle, last. */
 static void assert_character(uint32_t character)
 {
     static const char *const around[][2] = {{"", ""}, {"", "y"}, {"x", "y"}, {"x", ""}};
-    struct buffer key;
-    buffer_init(&key, 64);
+    _cleanup_(buffer_finish) struct buffer key = {.max = 64};
     for (size_t i = 0; i < ARRAY_SIZE(around); i++) {
         buffer_clear(&key);
         (void)buffer_append_string(&key, around[i][0]);
@@ -127,7 +112,6 @@ static void assert_character(uint32_t character)
         else
             assert_no_prefix(buffer_bytes(&key));
     }
-    buffer_finish(&key);
 }
 
 static void every_key_character_goes_there_and_back(void **state)
@@ -158,9 +142,7 @@ static void prefixes_are_written_as_the_design_says(void **state)
 static void assert_long_prefix(const char *before, uint32_t character, int n, const char *behind,
                                size_t name_size)
 {
-    struct buffer prefix, name;
-    buffer_init(&prefix, 4096);
-    buffer_init(&name, NAME_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer prefix = {.max = 4096}, name = {.max = NAME_MAX_BYTES};
     (void)buffer_append_string(&prefix, before);
     for (int i = 0; i < n; i++)
         (void)cesu8_append(&prefix, character);
@@ -172,8 +154,6 @@ static void assert_long_prefix(const char *before, uint32_t character, int n, co
         assert_int_equal(names_encode(buffer_bytes(&prefix), NAME_PREFIX, &name), 0);
         assert_int_equal(name.size, name_size);
     }
-    buffer_finish(&prefix);
-    buffer_finish(&name);
 }
 
 static void a_prefix_has_a_name_up_to_240_bytes(void **state)
@@ -263,10 +243,8 @@ static void random_key(struct buffer *key)
 /* What the key is called as one kind, no key or prefix is called as another that lies beside it. */
 static void assert_disjoint(struct bytes key, enum name_kind kind, enum name_kind other)
 {
-    struct buffer name, again;
+    _cleanup_(buffer_finish) struct buffer name = {.max = NAME_MAX_BYTES}, again = {.max = 4096};
     enum name_meaning meaning;
-    buffer_init(&name, NAME_MAX_BYTES);
-    buffer_init(&again, 4096);
     if (names_encode(key, kind, &name) == 0) {
         assert_int_equal(names_is_prefix(buffer_bytes(&name)), kind == NAME_PREFIX);
         assert_nothing(buffer_bytes(&name), other);
@@ -278,15 +256,12 @@ static void assert_disjoint(struct bytes key, enum name_kind kind, enum name_kin
         assert_int_equal(kind, NAME_PREFIX);
         assert_false(prefix_is_showable(key));
     }
-    buffer_finish(&name);
-    buffer_finish(&again);
 }
 
 static void no_name_means_a_key_and_a_prefix(void **state)
 {
     (void)state;
-    struct buffer key;
-    buffer_init(&key, 8192);
+    _cleanup_(buffer_finish) struct buffer key = {.max = 8192};
     for (int round = 0; round < 50000; round++) {
         random_key(&key);
         assert_disjoint(buffer_bytes(&key), NAME_PARTITION, NAME_PREFIX);
@@ -294,15 +269,12 @@ static void no_name_means_a_key_and_a_prefix(void **state)
         assert_disjoint(buffer_bytes(&key), NAME_PREFIX, NAME_PARTITION);
         assert_disjoint(buffer_bytes(&key), NAME_PREFIX, NAME_ENTITY);
     }
-    buffer_finish(&key);
 }
 
 static void assert_cut(struct bytes key, enum name_kind kind, size_t fit)
 {
-    struct buffer name, begin;
+    _cleanup_(buffer_finish) struct buffer name = {.max = NAME_MAX_BYTES}, begin = {.max = 4096};
     enum name_meaning meaning;
-    buffer_init(&name, NAME_MAX_BYTES);
-    buffer_init(&begin, 4096);
     assert_int_equal(names_encode(key, kind, &name), 0);
     assert_int_equal(name.size, fit + 18 + (kind == NAME_ENTITY ? 5 : 0));
     assert_memory_equal(name.data + fit, "#~", 2);
@@ -311,15 +283,12 @@ static void assert_cut(struct bytes key, enum name_kind kind, size_t fit)
     assert_true(bytes_start_with(key, buffer_bytes(&begin)));
     assert_int_equal(names_is_of(buffer_bytes(&name), kind, key), 1);
     assert_int_equal(names_is_of(buffer_bytes(&name), kind, buffer_bytes(&begin)), 0);
-    buffer_finish(&name);
-    buffer_finish(&begin);
 }
 
 static void long_keys_are_cut_between_characters(void **state)
 {
     (void)state;
-    struct buffer key;
-    buffer_init(&key, 8192);
+    _cleanup_(buffer_finish) struct buffer key = {.max = 8192};
     for (int i = 0; i < 300; i++)
         (void)buffer_append_char(&key, 'k');
     assert_name(bytes_first(buffer_bytes(&key), 255), NAME_PARTITION,
@@ -346,7 +315,6 @@ static void long_keys_are_cut_between_characters(void **state)
     for (int i = 0; i < 3; i++)
         (void)cesu8_append(&key, 0xD83D);
     assert_cut(buffer_bytes(&key), NAME_PARTITION, 229); /* 238 had been one too many */
-    buffer_finish(&key);
 }
 
 static void a_short_name_is_not_cut(void **state)
@@ -364,27 +332,23 @@ static void the_digest_is_of_the_whole_key(void **state)
     (void)state;
     char long_key[300];
     memset(long_key, 'k', sizeof(long_key));
-    struct buffer name;
-    buffer_init(&name, NAME_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer name = {.max = NAME_MAX_BYTES};
     assert_int_equal(names_encode((struct bytes){long_key, 300}, NAME_PARTITION, &name), 0);
     /* printf 'k%.0s' {1..300} | sha256sum */
     assert_memory_equal(name.data + 237, "#~17b16d8ef494060f", 18);
-    buffer_finish(&name);
 }
 
 /* With the n-th allocation failing; true if it was reached. */
 static bool decode_short_of_memory(struct bytes name, enum name_kind kind, long n)
 {
-    struct buffer key;
+    _cleanup_(buffer_finish) struct buffer key = {.max = 4096};
     enum name_meaning meaning;
-    buffer_init(&key, 4096);
     allocations_until_failure = n;
     int r = names_decode(name, kind, &key, &meaning);
     bool is_reached = allocations_until_failure == 0;
     allocations_until_failure = 0;
     assert_int_equal(r, is_reached ? -ENOMEM : 0);
     assert_int_equal(meaning, is_reached ? NAME_MEANS_NOTHING : NAME_MEANS_KEY);
-    buffer_finish(&key);
     return is_reached;
 }
 
@@ -413,8 +377,7 @@ static void without_memory_a_name_is_not_judged(void **state)
     char long_key[300];
     memset(long_key, 'k', sizeof(long_key));
     struct bytes key = {long_key, sizeof(long_key)};
-    struct buffer name;
-    buffer_init(&name, NAME_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer name = {.max = NAME_MAX_BYTES};
     assert_int_equal(names_encode(key, NAME_PARTITION, &name), 0);
     for (n = 1; compare_short_of_memory(buffer_bytes(&name), key, 1, n); n++)
         ;
@@ -422,7 +385,6 @@ static void without_memory_a_name_is_not_judged(void **state)
     for (n = 1; compare_short_of_memory(buffer_bytes(&name), bytes_skip(key, 1), 0, n); n++)
         ;
     assert_true(n > 3);
-    buffer_finish(&name);
 }
 
 static void what_has_no_name_is_not_of_one(void **state)
@@ -439,11 +401,9 @@ static void what_has_no_name_is_not_of_one(void **state)
 
 static void assert_beginning(struct bytes key, size_t room, const char *expected)
 {
-    struct buffer name;
-    buffer_init(&name, NAME_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer name = {.max = NAME_MAX_BYTES};
     assert_int_equal(names_append_beginning(key, room, &name), 0);
     assert_bytes(buffer_bytes(&name), bytes_of(expected));
-    buffer_finish(&name);
 }
 
 static void the_beginning_of_a_name_is_made_of_whole_characters(void **state)
@@ -467,11 +427,9 @@ static void the_beginning_of_a_name_is_made_of_whole_characters(void **state)
 
 static void assert_short(struct bytes key, size_t max, const char *expected)
 {
-    struct buffer name;
-    buffer_init(&name, NAME_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer name = {.max = NAME_MAX_BYTES};
     assert_int_equal(names_append_short(key, max, &name), 0);
     assert_bytes(buffer_bytes(&name), bytes_of(expected));
-    buffer_finish(&name);
 }
 
 static void a_short_name_is_cut_at_whole_characters(void **state)
@@ -496,13 +454,11 @@ static void a_short_name_is_cut_at_whole_characters(void **state)
 /* The unsettled key of a cut name: it has that name, and the key that it stands for has it, too. */
 static void assert_unsettled(struct bytes key, enum name_kind kind)
 {
-    struct buffer name, begin, unsettled, again;
+    _cleanup_(buffer_finish) struct buffer name = {.max = NAME_MAX_BYTES}, begin = {.max = 4096},
+                                           unsettled = {.max = 4096},
+                                           again = {.max = NAME_MAX_BYTES};
     enum name_meaning meaning;
     struct bytes digits;
-    buffer_init(&name, NAME_MAX_BYTES);
-    buffer_init(&again, NAME_MAX_BYTES);
-    buffer_init(&begin, 4096);
-    buffer_init(&unsettled, 4096);
     assert_int_equal(names_encode(key, kind, &name), 0);
     assert_int_equal(names_decode(buffer_bytes(&name), kind, &begin, &meaning), 0);
     assert_int_equal(meaning, NAME_MEANS_CUT);
@@ -512,17 +468,12 @@ static void assert_unsettled(struct bytes key, enum name_kind kind)
     assert_int_equal(names_encode(buffer_bytes(&unsettled), kind, &again), 0);
     assert_bytes(buffer_bytes(&again), buffer_bytes(&name));
     assert_int_equal(names_is_of(buffer_bytes(&name), kind, buffer_bytes(&unsettled)), 1);
-    buffer_finish(&name);
-    buffer_finish(&again);
-    buffer_finish(&begin);
-    buffer_finish(&unsettled);
 }
 
 static void an_unsettled_key_has_the_name_of_its_key(void **state)
 {
     (void)state;
-    struct buffer key;
-    buffer_init(&key, 8192);
+    _cleanup_(buffer_finish) struct buffer key = {.max = 8192};
     for (int i = 0; i < 300; i++)
         (void)buffer_append_char(&key, '+'); /* which is escaped at a key's end alone */
     assert_unsettled(buffer_bytes(&key), NAME_PARTITION);
@@ -532,7 +483,6 @@ static void an_unsettled_key_has_the_name_of_its_key(void **state)
         (void)cesu8_append(&key, i % 3 == 0 ? 0xD83D : i % 3 == 1 ? 0x1F600 : '#');
     assert_unsettled(buffer_bytes(&key), NAME_PARTITION);
     assert_unsettled(buffer_bytes(&key), NAME_ENTITY);
-    buffer_finish(&key);
 }
 
 static void the_digits_of_a_cut_name_are_in_lower_case(void **state)

@@ -44,7 +44,7 @@ static void assert_path(const char *table, const char *path, const char *child,
     struct place place = {0};
     struct directory *steps = NULL;
     struct directory_path made;
-    struct buffer told;
+    _cleanup_(buffer_finish) struct buffer told = {.max = 1000};
     set_up(&setup, table, path);
     if (child)
         assert_int_equal(place_child(&setup.inode->place, bytes_of(child), &place), 0);
@@ -52,10 +52,8 @@ static void assert_path(const char *table, const char *path, const char *child,
     assert_ptr_equal(made.steps, steps);
     assert_int_equal(made.is_flat, strstr(path, ".flat") || strstr(path, "Tab/.filter"));
     assert_int_equal(made.filter != NULL, strstr(path, ".filter") != NULL);
-    buffer_init(&told, 1000);
     append_steps(steps, made.n, &told);
     assert_string_equal(buffer_string(&told), expected);
-    buffer_finish(&told);
     free(steps);
     place_finish(&place);
     inode_table_destroy(setup.inodes);

@@ -467,17 +467,13 @@ static void assert_every_path(struct bytes key, struct bytes lo)
 static void every_form_of_a_path_leads_to_the_key(void **state)
 {
     (void)state;
-    struct buffer key, lo;
-    buffer_init(&key, 64);
-    buffer_init(&lo, 64);
+    _cleanup_(buffer_finish) struct buffer key = {.max = 64}, lo = {.max = 64};
     for (int round = 0; round < 20000; round++) {
         random_key(&key);
         buffer_clear(&lo);
         assert_int_equal(position_append(&lo, buffer_bytes(&key), B("")), 0);
         assert_every_path(buffer_bytes(&key), buffer_bytes(&lo));
     }
-    buffer_finish(&key);
-    buffer_finish(&lo);
 }
 
 /* Of the unsettled places of a directory and of a file in it, each with views that stay valid. */

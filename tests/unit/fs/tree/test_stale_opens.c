@@ -91,18 +91,17 @@ static void what_was_looked_up_after_an_estale_is_opened_once(void **state)
 static void a_thread_is_known_by_its_id_alone(void **state)
 {
     (void)state;
-    struct stale_opens *stale = new_stale();
+    _cleanup_(stale_opens_destroyp) struct stale_opens *stale = new_stale();
     begin(stale, (struct opener){7, 1, B("old.json")}, 0);
     look_up(stale, (struct opener){7, 2, B("new.json")}, 44, "text", 1);
     assert_text(stale, (struct opener){7, 2, B("new.json")}, 44, 2, "text");
-    stale_opens_destroy(stale);
 }
 
 /* Neither to a thread whose id is equal modulo 1,024. */
 static void no_thread_loses_its_text_to_another(void **state)
 {
     (void)state;
-    struct stale_opens *stale = new_stale();
+    _cleanup_(stale_opens_destroyp) struct stale_opens *stale = new_stale();
     for (pid_t i = 1; i <= 1000; i++) {
         begin(stale, opener(i), 0);
         begin(stale, opener(i + 1024), 0);
@@ -119,26 +118,24 @@ static void no_thread_loses_its_text_to_another(void **state)
         assert_text(stale, opener(i), 44, 2, text);
         assert_text(stale, opener(i + 1024), 44, 2, "high");
     }
-    stale_opens_destroy(stale);
 }
 
 static void beyond_the_maximum_the_oldest_entry_ends(void **state)
 {
     (void)state;
-    struct stale_opens *stale = new_stale();
+    _cleanup_(stale_opens_destroyp) struct stale_opens *stale = new_stale();
     for (pid_t thread = 1; thread <= STALE_OPENS_MAX; thread++)
         begin(stale, opener(thread), 0);
     begin(stale, opener(1), 1); /* again: it is the youngest now */
     begin(stale, opener(STALE_OPENS_MAX + 1), 1);
     for (pid_t thread = 1; thread <= STALE_OPENS_MAX + 1; thread++)
         assert_int_equal(has_begun(stale, opener(thread), 1), thread != 2);
-    stale_opens_destroy(stale);
 }
 
 static void an_entry_that_is_not_used_ends(void **state)
 {
     (void)state;
-    struct stale_opens *stale = new_stale();
+    _cleanup_(stale_opens_destroyp) struct stale_opens *stale = new_stale();
     begin(stale, opener(7), 1000);
     begin(stale, opener(8), 2000);
     look_up(stale, opener(7), 44, "text", 1001);
@@ -149,14 +146,13 @@ static void an_entry_that_is_not_used_ends(void **state)
     assert_text(stale, opener(8), 45, 2000 + STALE_OPENS_KEPT_MS - 1, "text");
     begin(stale, opener(7), 50000); /* as if it had never been there */
     assert_text(stale, opener(7), 44, 50000, NULL);
-    stale_opens_destroy(stale);
 }
 
 /* Their thread id is 0. They are told apart by what they open. */
 static void callers_of_another_pid_namespace_are_told_apart_by_name(void **state)
 {
     (void)state;
-    struct stale_opens *stale = new_stale();
+    _cleanup_(stale_opens_destroyp) struct stale_opens *stale = new_stale();
     struct opener a = foreign(1, "a.json");
     begin(stale, a, 0);
     begin(stale, foreign(1, "b.json"), 0);
@@ -169,21 +165,19 @@ static void callers_of_another_pid_namespace_are_told_apart_by_name(void **state
     look_up(stale, a, 44, "again", 2);
     stale_opens_end(stale, &a);
     assert_text(stale, a, 44, 3, NULL);
-    stale_opens_destroy(stale);
 }
 
 /* The entry may be another caller's. A later open reads what is stored then. */
 static void a_shared_text_serves_for_a_moment(void **state)
 {
     (void)state;
-    struct stale_opens *stale = new_stale();
+    _cleanup_(stale_opens_destroyp) struct stale_opens *stale = new_stale();
     struct opener a = foreign(1, "a.json");
     begin(stale, a, 0);
     assert_false(has_begun(stale, a, 0)); /* so the next outdated open is answered ESTALE, too */
     look_up(stale, a, 44, "text", 5000);
     assert_text(stale, a, 44, 5000 + STALE_OPENS_SHARED_TEXT_MS, NULL);
     assert_text(stale, a, 44, 5000 + STALE_OPENS_SHARED_TEXT_MS - 1, "text");
-    stale_opens_destroy(stale);
 }
 
 /* 0: none is minted yet; UINT64_MAX: it wants no writer */
@@ -214,7 +208,7 @@ static void end_writer(struct stale_opens *stale, struct opener opener)
 static void two_lookups_answer_the_node_that_the_first_minted(void **state)
 {
     (void)state;
-    struct stale_opens *stale = new_stale();
+    _cleanup_(stale_opens_destroyp) struct stale_opens *stale = new_stale();
     struct opener seven = opener(7);
     assert_true(minted_for(stale, seven, 0) == UINT64_MAX);
     wants_writer(stale, seven, 0);
@@ -229,14 +223,13 @@ static void two_lookups_answer_the_node_that_the_first_minted(void **state)
     assert_true(minted_for(stale, seven, 3) == UINT64_MAX);
     assert_false(has_begun(stale, seven, 3));
     end_writer(stale, seven);
-    stale_opens_destroy(stale);
 }
 
 /* The kernel has abandoned the open. Else two files would have one st_ino. */
 static void another_name_gets_no_writer(void **state)
 {
     (void)state;
-    struct stale_opens *stale = new_stale();
+    _cleanup_(stale_opens_destroyp) struct stale_opens *stale = new_stale();
     struct opener seven = opener(7), other = {7, 1, B("g.json")}, elsewhere = {7, 2, B("f.json")};
     uint64_t minted;
     wants_writer(stale, seven, 0);
@@ -251,14 +244,13 @@ static void another_name_gets_no_writer(void **state)
     assert_true(stale_opens_is_writer(stale, &other, 3, &minted));
     assert_int_equal(minted, 0);
     end_writer(stale, other);
-    stale_opens_destroy(stale);
 }
 
 /* The name under which the kernel has the file is not known before it is looked up. */
 static void of_a_renamed_file_the_first_name_gets_a_writer(void **state)
 {
     (void)state;
-    struct stale_opens *stale = new_stale();
+    _cleanup_(stale_opens_destroyp) struct stale_opens *stale = new_stale();
     uint64_t minted;
     struct opener nameless = {7, 1, {0}}, other = {7, 2, B("g.json")};
     wants_writer(stale, nameless, 0);
@@ -271,13 +263,12 @@ static void of_a_renamed_file_the_first_name_gets_a_writer(void **state)
     assert_int_equal(minted, 90);
     end_writer(stale, other);
     assert_false(stale_opens_is_writer(stale, &other, 0, &minted));
-    stale_opens_destroy(stale);
 }
 
 static void threads_of_equal_ids_modulo_1024_get_their_writers(void **state)
 {
     (void)state;
-    struct stale_opens *stale = new_stale();
+    _cleanup_(stale_opens_destroyp) struct stale_opens *stale = new_stale();
     struct opener low = opener(7), high = opener(7 + 1024);
     wants_writer(stale, low, 0);
     wants_writer(stale, high, 0);
@@ -287,14 +278,13 @@ static void threads_of_equal_ids_modulo_1024_get_their_writers(void **state)
     end_writer(stale, low);
     assert_int_equal(minted_for(stale, high, 2), 91);
     end_writer(stale, high);
-    stale_opens_destroy(stale);
 }
 
 /* What a thread was answered last counts: a killed thread's id may be another thread's now. */
 static void a_later_estale_begins_anew(void **state)
 {
     (void)state;
-    struct stale_opens *stale = new_stale();
+    _cleanup_(stale_opens_destroyp) struct stale_opens *stale = new_stale();
     struct opener seven = opener(7);
     wants_writer(stale, seven, 0);
     assert_int_equal(mint(stale, seven, 90, 1), 90);
@@ -309,14 +299,13 @@ static void a_later_estale_begins_anew(void **state)
     assert_true(minted_for(stale, seven, 5) == UINT64_MAX);
     wants_writer(stale, seven, 6);
     assert_true(minted_for(stale, seven, 6 + STALE_OPENS_KEPT_MS) == UINT64_MAX);
-    stale_opens_destroy(stale);
 }
 
 /* The kernel has forgotten the node that was minted first. */
 static void a_node_that_is_gone_is_minted_again(void **state)
 {
     (void)state;
-    struct stale_opens *stale = new_stale();
+    _cleanup_(stale_opens_destroyp) struct stale_opens *stale = new_stale();
     struct opener seven = opener(7);
     uint64_t minted = 0;
     wants_writer(stale, seven, 0);
@@ -326,14 +315,13 @@ static void a_node_that_is_gone_is_minted_again(void **state)
     assert_int_equal(minted_for(stale, seven, 2), 91);
     end_writer(stale, seven);
     assert_int_equal(stale_opens_minted(stale, &seven, 91, 92, 3), 92); /* it ended meanwhile */
-    stale_opens_destroy(stale);
 }
 
 /* Each of them keeps its writer until its own OPEN, and readers between them end nothing. */
 static void callers_of_another_pid_namespace_share_a_writer(void **state)
 {
     (void)state;
-    struct stale_opens *stale = new_stale();
+    _cleanup_(stale_opens_destroyp) struct stale_opens *stale = new_stale();
     struct opener a = foreign(1, "a.json");
     wants_writer(stale, a, 0);
     wants_writer(stale, a, 0);
@@ -350,13 +338,12 @@ static void callers_of_another_pid_namespace_share_a_writer(void **state)
     assert_int_equal(minted_for(stale, a, 3), 90);
     end_writer(stale, a);
     assert_true(minted_for(stale, a, 3) == UINT64_MAX);
-    stale_opens_destroy(stale);
 }
 
 static void without_memory_there_is_no_entry_or_no_text(void **state)
 {
     (void)state;
-    struct stale_opens *stale = NULL;
+    _cleanup_(stale_opens_destroyp) struct stale_opens *stale = NULL;
     allocations_until_failure = 1;
     assert_int_equal(stale_opens_create(&stale), -ENOMEM);
     assert_null(stale);
@@ -374,7 +361,6 @@ static void without_memory_there_is_no_entry_or_no_text(void **state)
     (void)stale_opens_looked_up(stale, &seven, 44, &entity, 1);
     assert_int_equal(allocations_until_failure, 0);
     assert_text(stale, seven, 44, 2, NULL);
-    stale_opens_destroy(stale);
 }
 
 struct thread {
@@ -424,12 +410,11 @@ static void *open_for_writing_again_and_again(void *argument)
 static void share_it(void *(*body)(void *argument))
 {
     struct thread threads[4];
-    struct stale_opens *stale = new_stale();
+    _cleanup_(stale_opens_destroyp) struct stale_opens *stale = new_stale();
     for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
         threads[i] = (struct thread){.stale = stale, .id = (pid_t)(7 + 1024 * i)};
     run_in_threads(ARRAY_SIZE(threads), body, threads, sizeof(threads[0]));
     assert_true(minted_for(stale, foreign(1, "shared.json"), 0) == UINT64_MAX);
-    stale_opens_destroy(stale);
 }
 
 static void threads_that_write_do_not_disturb_each_other(void **state)

@@ -6,11 +6,17 @@
 
 static struct setup setup; /* large */
 
+/* Over a table that has rows 0 to n - 1. */
+static void begin(const char *faults, int n)
+{
+    set_up(&setup, (struct fetching_options){.faults = faults});
+    fetching_add_rows(&setup.fetching, "p", n);
+}
+
 static void a_batch_is_one_request(void **state)
 {
     (void)state;
-    set_up(&setup, (struct fetching_options){0});
-    fetching_add_rows(&setup.fetching, "p", 100);
+    begin(NULL, 100);
     add_deletes(&setup, 0, 98);
     add_write(&setup, 98, WRITE_REPLACE, "{\n}\n");
     add_write(&setup, 100, WRITE_INSERT, "{\n}\n");
@@ -38,8 +44,7 @@ static void rows_that_are_gone_cost_one_read(void **state)
     };
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         int step = cases[i].gone == 100 ? 1 : 2;
-        set_up(&setup, (struct fetching_options){0});
-        fetching_add_rows(&setup.fetching, "p", 100);
+        begin(NULL, 100);
         for (int k = 0; k < cases[i].gone; k++)
             another_client(&setup, WRITE_DELETE, cases[i].first + k * step, NULL);
         add_deletes(&setup, 0, 100);
@@ -53,26 +58,12 @@ static void rows_that_are_gone_cost_one_read(void **state)
     }
 }
 
-static void one_row_that_is_gone_needs_no_read(void **state)
-{
-    (void)state;
-    set_up(&setup, (struct fetching_options){0});
-    add_deletes(&setup, 3, 1);
-    commit(&setup);
-    assert_int_equal(count_ends(&setup, BATCH_MADE), 1);
-    assert_told(&setup, "");
-    assert_requests(&setup, "W1");
-    assert_known(&setup, 3, "");
-    tear_down(&setup);
-}
-
 static void another_version_is_not_deleted(void **state)
 {
     (void)state;
     for (int row = 0; row < 100; row += 33) {
         char told[32];
-        set_up(&setup, (struct fetching_options){0});
-        fetching_add_rows(&setup.fetching, "p", 100);
+        begin(NULL, 100);
         another_client(&setup, WRITE_UPSERT_REPLACE, row, "younger");
         add_deletes(&setup, 0, 100);
         commit(&setup);
@@ -93,8 +84,7 @@ static void another_version_is_not_deleted(void **state)
 static void texts_fail_alone(void **state)
 {
     (void)state;
-    set_up(&setup, (struct fetching_options){0});
-    fetching_add_rows(&setup.fetching, "p", 6);
+    begin(NULL, 6);
     another_client(&setup, WRITE_UPSERT_REPLACE, 1, "younger");
     another_client(&setup, WRITE_DELETE, 2, NULL);
     add_write(&setup, 0, WRITE_REPLACE, "{\n}\n");
@@ -140,8 +130,7 @@ static void a_repair_goes_on_behind_a_page(void **state)
 static void another_refusal_of_a_row_ends_that_one(void **state)
 {
     (void)state;
-    set_up(&setup, (struct fetching_options){.faults = "refuse=2:400:PropertyNameInvalid"});
-    fetching_add_rows(&setup.fetching, "p", 4);
+    begin("refuse=2:400:PropertyNameInvalid", 4);
     add_deletes(&setup, 0, 4); /* of each batch the second is refused; the last one goes alone */
     commit(&setup);
     assert_told(&setup, "1 EINVAL;2 EINVAL;3 EINVAL;");
@@ -173,8 +162,7 @@ static void a_refusal_without_a_row_halves_the_batch(void **state)
     static const int rows[] = {0, 3, 7};
     for (int i = 0; i < 3; i++) {
         char told[32];
-        set_up(&setup, (struct fetching_options){0});
-        fetching_add_rows(&setup.fetching, "p", 8);
+        begin(NULL, 8);
         bad_row = rows[i];
         bad_error = i == 1 ? -EFBIG : -EINVAL;
         setup.fetching.memory->fault = refuse_bad_row;
@@ -191,8 +179,7 @@ static void a_refusal_without_a_row_halves_the_batch(void **state)
 static void a_refusal_of_all_fails_all(void **state)
 {
     (void)state;
-    set_up(&setup, (struct fetching_options){.faults = "fail=batch:*:403:AuthorizationFailure"});
-    fetching_add_rows(&setup.fetching, "p", 3);
+    begin("fail=batch:*:403:AuthorizationFailure", 3);
     add_deletes(&setup, 0, 3);
     commit(&setup);
     assert_told(&setup, "0 EACCES;1 EACCES;2 EACCES;");
@@ -230,8 +217,7 @@ static void in_a_table_that_is_being_deleted_deletes_are_made(void **state)
         "fail=batch:*:409:TableBeingDeleted", /* and of the repair: */
         "refuse=2:404:ResourceNotFound,fail=query:*:409:TableBeingDeleted"};
     for (size_t i = 0; i < ARRAY_SIZE(faults); i++) {
-        set_up(&setup, (struct fetching_options){.faults = faults[i]});
-        fetching_add_rows(&setup.fetching, "p", 4);
+        begin(faults[i], 4);
         add_deletes(&setup, 0, 2);
         add_write(&setup, 2, WRITE_UPSERT_REPLACE, "{\n}\n");
         add_deletes(&setup, 3, 1);
@@ -277,8 +263,7 @@ static void a_table_that_goes_during_the_repair_is_gone(void **state)
 static void what_was_made_before_a_lost_answer_is_recognised(void **state)
 {
     (void)state;
-    set_up(&setup, (struct fetching_options){.faults = "lost=batch:1"});
-    fetching_add_rows(&setup.fetching, "p", 4);
+    begin("lost=batch:1", 4);
     add_deletes(&setup, 0, 2);
     add_write(&setup, 2, WRITE_REPLACE, "{\n}\n");
     add_write(&setup, 3, WRITE_UPSERT_REPLACE, "{\n}\n");
@@ -384,8 +369,7 @@ static int fail_third(struct memory_store *memory, size_t number, struct call *c
 static void what_has_ended_is_not_sent_again(void **state)
 {
     (void)state;
-    set_up(&setup, (struct fetching_options){0});
-    fetching_add_rows(&setup.fetching, "p", 8);
+    begin(NULL, 8);
     setup.fetching.memory->fault = fail_third;
     add_deletes(&setup, 0, 8);
     commit(&setup);
@@ -403,8 +387,7 @@ static void what_has_ended_is_not_sent_again(void **state)
 static void a_cancelled_batch_stays(void **state)
 {
     (void)state;
-    set_up(&setup, (struct fetching_options){0});
-    fetching_add_rows(&setup.fetching, "p", 3);
+    begin(NULL, 3);
     gate_store_let(setup.fetching.store, 0);
     setup.is_cancelled = true;
     add_deletes(&setup, 0, 3);
@@ -471,8 +454,6 @@ static void a_get_that_fails_behind_another_one_ends_nothing(void **state)
     tear_down(&setup);
 }
 
-static struct setup *racing;
-
 /* Before each batch another client deletes one row more, from the last to the first. */
 static int delete_one_more(struct memory_store *memory, size_t number, struct call *call)
 {
@@ -482,16 +463,14 @@ static int delete_one_more(struct memory_store *memory, size_t number, struct ca
         next = 99;
     const struct memory_store_entry *entry = &memory->diary[number - 1];
     if (entry->what == ASKED_WRITE && entry->writes > 1)
-        another_client(racing, WRITE_DELETE, next--, NULL);
+        another_client(&setup, WRITE_DELETE, next--, NULL);
     return 0;
 }
 
 static void a_row_that_is_gone_is_never_a_failure(void **state)
 {
     (void)state;
-    set_up(&setup, (struct fetching_options){0});
-    fetching_add_rows(&setup.fetching, "p", 100);
-    racing = &setup;
+    begin(NULL, 100);
     setup.fetching.memory->fault = delete_one_more;
     add_deletes(&setup, 0, 100);
     commit(&setup);
@@ -501,14 +480,12 @@ static void a_row_that_is_gone_is_never_a_failure(void **state)
     tear_down(&setup);
 }
 
-static struct setup *slow;
-
 static int answer_later(struct memory_store *memory, size_t number, struct call *call)
 {
     (void)memory;
     (void)number;
     (void)call;
-    slow->fetching.now_ms += TTL_MS / 4;
+    setup.fetching.now_ms += TTL_MS / 4;
     return 0;
 }
 
@@ -529,7 +506,6 @@ static void what_is_gone_is_as_old_as_the_request(void **state)
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         set_up(&setup, (struct fetching_options){0});
         setup.fetching.memory->checks_tables = !cases[i].has_table;
-        slow = &setup;
         setup.fetching.memory->fault = answer_later;
         int64_t begun_ms = setup.fetching.now_ms;
         add_deletes(&setup, 1, 1);
@@ -596,7 +572,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_batch_is_one_request),
         cmocka_unit_test(rows_that_are_gone_cost_one_read),
-        cmocka_unit_test(one_row_that_is_gone_needs_no_read),
         cmocka_unit_test(another_version_is_not_deleted),
         cmocka_unit_test(texts_fail_alone),
         cmocka_unit_test(a_repair_goes_on_behind_a_page),

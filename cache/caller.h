@@ -15,7 +15,7 @@ struct caller {
 
 /* When the answer was requested: the time of the attempt that succeeded, not of earlier attempts.
  * began_ms: when the call on the store began. */
-static inline int64_t caller_asked_ms(const struct caller *caller, int64_t began_ms)
+static inline int64_t caller_requested_ms(const struct caller *caller, int64_t began_ms)
 {
     return MAX(began_ms, caller->call.sent_ms);
 }

@@ -30,13 +30,13 @@ struct flight {
     struct delayed delayed;
     LIST_ENTRY(flight) entry;
     struct fetcher *fetcher;
-    struct fetch fetch;    /* the leader's: while FLYING */
+    struct fetch fetch;    /* the leader's; valid while FLYING */
     struct stamp stamp;    /* from before anything was sent */
     uint64_t token_order;  /* of a page that follows a token: continuation_order; else 0 */
-    struct caller *leader; /* its thread's alone, as has_arrived and requested_ms are */
+    struct caller *leader; /* used by its thread alone, as has_arrived and requested_ms are */
     bool is_passing;       /* its page is handed out, and not put into the cache */
     bool has_arrived;      /* an answer, of whatever kind */
-    int64_t requested_ms;  /* when what was answered first was asked: of several pages the oldest */
+    int64_t requested_ms;  /* when the first of its pages was requested */
     pthread_cond_t changed;
     /* guarded by the fetcher's lock; the result is fixed once LANDED */
     size_t users;   /* callers that lead or joined */
@@ -88,15 +88,15 @@ static bool is_name(struct range range)
 }
 
 /* The fetch that is sent: for tables either one table by its name, or all of them. */
-static struct fetch settle(const struct fetch *fetch)
+static struct fetch fetch_to_send(const struct fetch *fetch)
 {
-    struct fetch settled = *fetch;
-    if (settled.table)
-        return settled;
-    settled.keys_only = false;
-    if (!is_name(settled.range))
-        settled.range = RANGE_ALL;
-    return settled;
+    struct fetch sent = *fetch;
+    if (sent.table)
+        return sent;
+    sent.keys_only = false;
+    if (!is_name(sent.range))
+        sent.range = RANGE_ALL;
+    return sent;
 }
 
 static void note_wait(struct call_observer *observer, const struct failure *reason)
@@ -124,7 +124,7 @@ static void note_arrival(struct flight *flight, bool is_progress)
 {
     struct fetcher *fetcher = flight->fetcher;
     if (!flight->has_arrived)
-        flight->requested_ms = caller_asked_ms(flight->leader, flight->stamp.requested_ms);
+        flight->requested_ms = caller_requested_ms(flight->leader, flight->stamp.requested_ms);
     flight->has_arrived = true;
     if (!is_progress)
         return;
@@ -136,7 +136,7 @@ static void note_arrival(struct flight *flight, bool is_progress)
 }
 
 /* "No such row" is an answer: an empty page. "No such table" is a failure. */
-static int ask_row(struct flight *flight, struct page **ret)
+static int request_row(struct flight *flight, struct page **ret)
 {
     const struct fetch *fetch = &flight->fetch;
     struct call *call = &flight->leader->call;
@@ -153,7 +153,7 @@ static int ask_row(struct flight *flight, struct page **ret)
 }
 
 /* If a page is too large, queries it again with fewer rows. */
-static int ask_page(struct flight *flight, struct query *query, struct answer *ret)
+static int request_page(struct flight *flight, struct query *query, struct answer *ret)
 {
     struct table_store *store = flight->fetcher->source.store;
     int r;
@@ -166,7 +166,7 @@ static int ask_page(struct flight *flight, struct query *query, struct answer *r
 }
 
 /* An empty page with a token does not show that nothing follows, so the token is followed. */
-static int ask_rows(struct flight *flight, struct page **ret)
+static int request_rows(struct flight *flight, struct page **ret)
 {
     const struct fetch *fetch = &flight->fetch;
     _cleanup_(answer_finish) struct answer answer = {0};
@@ -179,14 +179,14 @@ static int ask_rows(struct flight *flight, struct page **ret)
         _cleanup_(answer_finish) struct answer last = answer;
         answer = (struct answer){0};
         query.after = last.next;
-        r = ask_page(flight, &query, &answer);
+        r = request_page(flight, &query, &answer);
     } while (r == 0 && page_rows(answer.page) == 0 && answer.next);
     if (r == 0)
         *ret = TAKE_PTR(answer.page);
     return r;
 }
 
-/* `only`: the one table that is sought; NULL: all tables are listed. */
+/* `only`: the one table that is looked up; NULL: all tables are listed. */
 static int list_tables(struct flight *flight, const char *only, struct table_names *ret)
 {
     struct call *call = &flight->leader->call;
@@ -225,7 +225,7 @@ static void leave_out(struct flight *flight, struct buffer *names)
     failure_log_add(fetcher->source.failures, &record);
 }
 
-static int ask_tables(struct flight *flight, struct page **ret)
+static int request_tables(struct flight *flight, struct page **ret)
 {
     struct range range = flight->fetch.range;
     struct call *call = &flight->leader->call;
@@ -247,13 +247,14 @@ static int ask_tables(struct flight *flight, struct page **ret)
     return r;
 }
 
-static int ask(struct flight *flight, struct page **ret)
+static int request(struct flight *flight, struct page **ret)
 {
     const struct fetch *fetch = &flight->fetch;
     observe(flight);
-    int r = !fetch->table                                                  ? ask_tables(flight, ret)
-            : is_row(fetch->range) && fetch->top == 1 && !fetch->keys_only ? ask_row(flight, ret)
-                                                                           : ask_rows(flight, ret);
+    bool is_get = is_row(fetch->range) && fetch->top == 1 && !fetch->keys_only;
+    int r = !fetch->table ? request_tables(flight, ret)
+            : is_get      ? request_row(flight, ret)
+                          : request_rows(flight, ret);
     stop_observing(flight);
     return r;
 }
@@ -274,8 +275,8 @@ static void report_listed(const struct flight *flight, const struct page *tables
         source->listed(source->listed_context, tables, flight->stamp);
 }
 
-/* Notes whether the table exists. Without memory nothing is noted, and the next question about the
- * table is a request. */
+/* Notes whether the table exists. Without memory nothing is noted, and the next lookup of the table
+ * is a request. */
 static void note_table(struct flight *flight, bool is_there, struct stamp stamp)
 {
     _cleanup_(page_unrefp) struct page *page = NULL;
@@ -349,7 +350,7 @@ static void land(struct flight *flight, int r, struct page *page)
 static int lead(struct flight *flight, struct page **ret_page)
 {
     _cleanup_(page_unrefp) struct page *page = NULL;
-    int r = ask(flight, &page);
+    int r = request(flight, &page);
     if (r == 0)
         r = keep(flight, page);
     else if (r == -ENOENT && flight->fetch.table)
@@ -374,7 +375,7 @@ static bool watch(struct flight *flight, uint64_t *pages, enum state *ret_state)
     return has_more;
 }
 
-#define GO_ROUND 1 /* the flight has no leader any more */
+#define TRY_AGAIN 1 /* the flight has no leader any more */
 
 static int join(struct flight *flight, struct caller *caller, struct page **ret_page)
 {
@@ -389,7 +390,7 @@ static int join(struct flight *flight, struct caller *caller, struct page **ret_
             return r;
     } while (state == FLYING);
     if (state == GIVEN_UP)
-        return GO_ROUND;
+        return TRY_AGAIN;
     caller->call.failure = flight->failure;
     if (flight->page)
         *ret_page = page_ref(flight->page);
@@ -399,8 +400,8 @@ static int join(struct flight *flight, struct caller *caller, struct page **ret_
 /* Will the flight read the fetch's first position? It starts there. Or it continues over it, and
  * belongs to another thread of the same process, or both read ahead by name: these continue in key
  * order. */
-static bool comes_by(const struct flight *flight, const struct caller *caller,
-                     const struct fetch *fetch)
+static bool will_reach(const struct flight *flight, const struct caller *caller,
+                       const struct fetch *fetch)
 {
     const struct fetch *own = &flight->fetch;
     bool is_of_process = caller->process != 0 && flight->leader->process == caller->process;
@@ -413,7 +414,7 @@ static bool serves(const struct flight *flight, const struct caller *caller,
                    const struct fetch *fetch, struct stamp since)
 {
     const struct fetch *own = &flight->fetch;
-    return is_same_table(own->table, fetch->table) && comes_by(flight, caller, fetch) &&
+    return is_same_table(own->table, fetch->table) && will_reach(flight, caller, fetch) &&
            (!own->keys_only || fetch->keys_only) && stamp_satisfies(flight->stamp, since);
 }
 
@@ -426,9 +427,9 @@ static struct flight *find_locked(struct fetcher *fetcher, const struct caller *
     return flight;
 }
 
-/* Stamped under the lock: of two flights the one with the later order was asked later. */
-static struct flight *take_off_locked(struct fetcher *fetcher, struct caller *leader,
-                                      const struct fetch *fetch)
+/* Stamped under the lock: of two flights the one with the later order was requested later. */
+static struct flight *begin_locked(struct fetcher *fetcher, struct caller *leader,
+                                   const struct fetch *fetch)
 {
     struct flight *flight = calloc(1, sizeof(*flight));
     if (!flight)
@@ -444,15 +445,15 @@ static struct flight *take_off_locked(struct fetcher *fetcher, struct caller *le
 }
 
 /* Joins a flight, or begins one: then the caller is its leader. NULL: no memory. */
-static struct flight *board(struct fetcher *fetcher, struct caller *caller,
-                            const struct fetch *fetch, struct stamp since)
+static struct flight *join_or_begin(struct fetcher *fetcher, struct caller *caller,
+                                    const struct fetch *fetch, struct stamp since)
 {
     LOCKED(&fetcher->lock);
     struct flight *flight = fetch->is_alone ? NULL : find_locked(fetcher, caller, fetch, since);
     if (flight) {
         fetcher->stats.joined++;
     } else {
-        flight = take_off_locked(fetcher, caller, fetch);
+        flight = begin_locked(fetcher, caller, fetch);
         fetcher->stats.flights += flight != NULL;
     }
     if (flight)
@@ -476,10 +477,10 @@ static void leave(struct flight *flight)
 int fetcher_fetch(struct fetcher *fetcher, struct caller *caller, const struct fetch *fetch,
                   struct stamp since, struct page **ret_page, bool *ret_is_own)
 {
-    struct fetch settled = settle(fetch);
-    int r = GO_ROUND;
-    while (r == GO_ROUND) {
-        struct flight *flight = board(fetcher, caller, &settled, since);
+    struct fetch sent = fetch_to_send(fetch);
+    int r = TRY_AGAIN;
+    while (r == TRY_AGAIN) {
+        struct flight *flight = join_or_begin(fetcher, caller, &sent, since);
         if (!flight)
             return call_fail(&caller->call, -ENOMEM, "out of memory");
         bool is_own = flight->leader == caller;
@@ -506,7 +507,7 @@ int fetcher_query(struct fetcher *fetcher, struct caller *caller, const struct q
     fetcher->stats.flights++;
     (void)pthread_mutex_unlock(&fetcher->lock);
     observe(&flight);
-    int r = ask_page(&flight, &own, ret);
+    int r = request_page(&flight, &own, ret);
     stop_observing(&flight);
     if (r == 0 && ret->next)
         continuation_set_order(ret->next, page_rows(ret->page) > 0 || !query->after

@@ -30,9 +30,9 @@ struct fetcher_source { /* outlives the fetcher */
     int64_t ttl_ms;               /* for freshness_requested_ms */
     struct failure_log *failures; /* for a report of tables that no path can name; may be NULL */
     /* Called with each answer to a query for tables, and with each that shows that a table is gone.
-     * A table that is in the page's range but not in the page does not exist. asked: when it was
-     * requested. Called by the thread of a fetch, without a lock. May be NULL. */
-    void (*listed)(void *context, const struct page *tables, struct stamp asked);
+     * A table that is in the page's range but not in the page does not exist. `requested`: when it
+     * was. Called by the thread of a fetch, without a lock. May be NULL. */
+    void (*listed)(void *context, const struct page *tables, struct stamp requested);
     void *listed_context;
 };
 

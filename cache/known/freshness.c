@@ -6,29 +6,30 @@
 #define NAMES             8 /* that a process may poll */
 #define REACHED_MAX_BYTES ((size_t)16 << 10)
 
-/* A directory that the process listed, or (`where` is not set) none. A traversal goes through it in
+/* A directory that the process listed; none if `where` is not set. A traversal goes through it in
  * key order. */
 struct listed {
     struct owned_range where;
-    bool is_filtered;        /* the listing has shown what matches a filter alone */
-    struct stamp began;      /* the oldest answer that the listing may have shown */
-    int64_t started_ms;      /* when the listing was noted first */
-    int64_t last_ms;         /* when it was read last */
-    int64_t came_on_ms;      /* when the process last came farther in it; INT64_MIN: never */
-    struct buffer listed_to; /* begin of the last directory in it that was listed */
-    struct buffer asked_to;  /* the greatest position in it that was asked for */
+    bool is_filtered;           /* the listing has shown what matches a filter alone */
+    struct stamp began;         /* the oldest answer that the listing may have shown */
+    int64_t started_ms;         /* when the listing was noted first */
+    int64_t last_ms;            /* when it was read last */
+    int64_t advanced_ms;        /* when it last reached a greater position; INT64_MIN: never */
+    struct buffer listed_to;    /* begin of the last directory in it that was listed */
+    struct buffer looked_up_to; /* the greatest position in it that was looked up */
 };
 
 struct record { /* of a process; its key is its number */
     struct map_item item;
     struct listed listed[DIRECTORIES]; /* the last used first */
-    struct owned_range question; /* lo: the last position that was asked for and did not lead to the
-                               one before, or the directory that was listed since */
+    /* lo: the last position that was looked up and is not on the path to the one before, or the
+     * directory that was listed since */
+    struct owned_range last_lookup;
     struct {
         uint64_t name; /* hash of table and position; 0: none */
         int64_t first_ms;
-    } asked[NAMES]; /* the last names that were asked for, in a ring */
-    size_t next_asked;
+    } lookups[NAMES]; /* of the last names, a ring */
+    size_t next_lookup;
 };
 
 struct freshness {
@@ -95,14 +96,14 @@ static void listed_init(struct listed *listed)
 {
     owned_range_init(&listed->where);
     buffer_init(&listed->listed_to, REACHED_MAX_BYTES);
-    buffer_init(&listed->asked_to, REACHED_MAX_BYTES);
+    buffer_init(&listed->looked_up_to, REACHED_MAX_BYTES);
 }
 
 static void listed_finish(struct listed *listed)
 {
     owned_range_finish(&listed->where);
     buffer_finish(&listed->listed_to);
-    buffer_finish(&listed->asked_to);
+    buffer_finish(&listed->looked_up_to);
 }
 
 static struct record *record_create(uint64_t number)
@@ -110,7 +111,7 @@ static struct record *record_create(uint64_t number)
     struct record *record = map_create(sizeof(*record), MAP_NUMBER(number), 0);
     if (!record)
         return NULL;
-    owned_range_init(&record->question);
+    owned_range_init(&record->last_lookup);
     for (size_t i = 0; i < DIRECTORIES; i++)
         listed_init(&record->listed[i]);
     return record;
@@ -119,7 +120,7 @@ static struct record *record_create(uint64_t number)
 static void drop_locked(struct freshness *freshness, struct record *record)
 {
     map_remove(&freshness->records, record);
-    owned_range_finish(&record->question);
+    owned_range_finish(&record->last_lookup);
     for (size_t i = 0; i < DIRECTORIES; i++)
         listed_finish(&record->listed[i]);
     free(record);
@@ -154,7 +155,7 @@ static struct record *find_or_add_locked(struct freshness *freshness, uint64_t n
 }
 
 /* The index of the directory, or of the one that it replaces: the least recently listed one that
- * does not hold it. A traversal comes back to those that do. */
+ * does not hold it. A traversal returns to those that do. */
 static size_t find_listed(const struct record *record, const struct directory *directory)
 {
     for (size_t i = 0; i < DIRECTORIES; i++)
@@ -166,8 +167,8 @@ static size_t find_listed(const struct record *record, const struct directory *d
     return i;
 }
 
-/* Is the position greater than the greatest so far? Then it is noted, unless it is too long. */
-static bool comes_farther(struct buffer *reached, struct bytes position)
+/* Is the position greater than the greatest so far? Then it is kept, unless it is too long. */
+static bool advance_to(struct buffer *reached, struct bytes position)
 {
     if (bytes_compare(position, buffer_bytes(reached)) <= 0)
         return false;
@@ -181,10 +182,10 @@ static void begin_listed(struct listed *listed, const struct directory *director
     (void)owned_range_set(&listed->where, directory->table, directory->range);
     listed->is_filtered = directory->filter;
     buffer_clear(&listed->listed_to);
-    buffer_clear(&listed->asked_to);
+    buffer_clear(&listed->looked_up_to);
     listed->began = began;
     listed->started_ms = now_ms;
-    listed->came_on_ms = INT64_MIN;
+    listed->advanced_ms = INT64_MIN;
 }
 
 static void note_listed(struct record *record, const struct directory *directory,
@@ -200,8 +201,8 @@ static void note_listed(struct record *record, const struct directory *directory
     for (size_t k = 1; k < DIRECTORIES; k++) {
         struct listed *holder = &record->listed[k];
         if (holds_directory(holder, directory) &&
-            comes_farther(&holder->listed_to, directory->range.lo))
-            holder->came_on_ms = now_ms;
+            advance_to(&holder->listed_to, directory->range.lo))
+            holder->advanced_ms = now_ms;
     }
 }
 
@@ -218,7 +219,7 @@ bool freshness_listed(struct freshness *freshness, uint64_t process,
         if (owned_range_is_set(&last->where) && !holds_directory(last, directory))
             has_left = owned_range_set(ret_left, last->where.table, last->where.range);
         note_listed(record, directory, began, now_ms);
-        (void)owned_range_set(&record->question, directory->table,
+        (void)owned_range_set(&record->last_lookup, directory->table,
                               (struct range){.lo = directory->range.lo});
     }
     return has_left;
@@ -266,15 +267,15 @@ static struct stamp wanted(struct freshness *freshness, int64_t now_ms, int64_t 
                                            : stamp_from_now(freshness->orders, now_ms);
 }
 
-/* Does the listing of a larger directory serve one of this directory? It was read lately; or the
- * process traverses it, and comes to the directory now. */
+/* Does the listing of a larger directory serve one of this directory? It does if it was read
+ * lately, or if the process traverses it and has not passed this directory yet. */
 static bool leads_to_directory(const struct listed *listed, const struct directory *directory,
                                int64_t now_ms)
 {
     if (!listed->where.table || !holds_directory(listed, directory))
         return false;
     return is_recent(listed->last_ms, now_ms) ||
-           (is_recent(listed->came_on_ms, now_ms) &&
+           (is_recent(listed->advanced_ms, now_ms) &&
             bytes_compare(directory->range.lo, buffer_bytes(&listed->listed_to)) >= 0);
 }
 
@@ -316,7 +317,7 @@ static bool is_traversed(const struct listed *listed, const char *table, struct 
         where->table && !listed->is_filtered && holds_range(listed, table, range) &&
         !(bytes_equal(where->range.lo, range.lo) && bytes_equal(where->range.hi, range.hi));
     return is_larger &&
-           (is_recent(listed->last_ms, now_ms) || is_recent(listed->came_on_ms, now_ms));
+           (is_recent(listed->last_ms, now_ms) || is_recent(listed->advanced_ms, now_ms));
 }
 
 bool freshness_traverses(struct freshness *freshness, uint64_t process, const char *table,
@@ -344,17 +345,17 @@ int freshness_read_to(struct freshness *freshness, uint64_t process,
     struct record *record = find_locked(freshness, process);
     for (size_t i = 0; record && i < DIRECTORIES; i++)
         if (is_listing_of(&record->listed[i], directory))
-            r = buffer_append(ret, buffer_bytes(&record->listed[i].asked_to));
+            r = buffer_append(ret, buffer_bytes(&record->listed[i].looked_up_to));
     return r;
 }
 
-/* Is it a table or directory on the path to the position of `question`? */
-static bool leads_to(const char *table, struct bytes position, const struct owned_range *question)
+/* Is it a table or directory on the path to the position of `lookup`? */
+static bool leads_to(const char *table, struct bytes position, const struct owned_range *lookup)
 {
     if (!table)
-        return question->table && bytes_equal(position, bytes_of(question->table));
-    return is_same_table(table, question->table) && position_row_key(position).size == 0 &&
-           bytes_start_with(question->range.lo, position);
+        return lookup->table && bytes_equal(position, bytes_of(lookup->table));
+    return is_same_table(table, lookup->table) && position_row_key(position).size == 0 &&
+           bytes_start_with(lookup->range.lo, position);
 }
 
 static uint64_t hash_name(const char *table, struct bytes position)
@@ -368,37 +369,37 @@ static uint64_t hash_name(const char *table, struct bytes position)
 /* Notes the lookup. Returns true for one of a few names that the process looks up again and again.
  * A directory on the path to the last name is not counted: the kernel looks it up whenever its own
  * answer expires. */
-static bool asks_again(struct record *record, const char *table, struct bytes position,
-                       int64_t now_ms)
+static bool is_repeated_lookup(struct record *record, const char *table, struct bytes position,
+                               int64_t now_ms)
 {
-    struct owned_range *question = &record->question;
+    struct owned_range *last = &record->last_lookup;
     uint64_t name = hash_name(table, position);
-    bool is_last =
-        is_same_table(table, question->table) && bytes_equal(position, question->range.lo);
-    if (owned_range_is_set(question) && !is_last && leads_to(table, position, question))
+    bool is_last = is_same_table(table, last->table) && bytes_equal(position, last->range.lo);
+    if (owned_range_is_set(last) && !is_last && leads_to(table, position, last))
         return false;
-    (void)owned_range_set(question, table, (struct range){.lo = position});
+    (void)owned_range_set(last, table, (struct range){.lo = position});
     for (size_t i = 0; i < NAMES; i++)
-        if (record->asked[i].name == name)
-            return now_ms - record->asked[i].first_ms >= FRESHNESS_REPEAT_MS;
-    record->asked[record->next_asked].name = name;
-    record->asked[record->next_asked].first_ms = now_ms;
-    record->next_asked = (record->next_asked + 1) % NAMES;
+        if (record->lookups[i].name == name)
+            return now_ms - record->lookups[i].first_ms >= FRESHNESS_REPEAT_MS;
+    record->lookups[record->next_lookup].name = name;
+    record->lookups[record->next_lookup].first_ms = now_ms;
+    record->next_lookup = (record->next_lookup + 1) % NAMES;
     return false;
 }
 
-/* Does the listing serve a question about what it holds? It was read lately; or the process
- * traverses it, and the position is where it comes to now, or on the path to there. */
+/* Does the listing serve a lookup of a position in it? It does if it was read lately; or if the
+ * process traverses it, and the position is greater than all before, or on the path to the
+ * greatest. */
 static struct served serves(struct listed *listed, struct bytes position, int64_t now_ms)
 {
-    bool is_coming_on = is_recent(listed->came_on_ms, now_ms);
-    bool is_on_path = bytes_start_with(buffer_bytes(&listed->asked_to), position);
-    bool is_farther = comes_farther(&listed->asked_to, position);
-    if (is_farther && is_coming_on)
-        listed->came_on_ms = now_ms;
+    bool is_advancing = is_recent(listed->advanced_ms, now_ms);
+    bool is_on_path = bytes_start_with(buffer_bytes(&listed->looked_up_to), position);
+    bool advances = advance_to(&listed->looked_up_to, position);
+    if (advances && is_advancing)
+        listed->advanced_ms = now_ms;
     bool is_served =
-        is_recent(listed->last_ms, now_ms) || (is_coming_on && (is_on_path || is_farther));
-    return (struct served){is_served, is_served && is_farther};
+        is_recent(listed->last_ms, now_ms) || (is_advancing && (is_on_path || advances));
+    return (struct served){is_served, is_served && advances};
 }
 
 struct stamp freshness_oldest(struct freshness *freshness, uint64_t process, const char *table,
@@ -408,7 +409,7 @@ struct stamp freshness_oldest(struct freshness *freshness, uint64_t process, con
     *ret = (struct served){0};
     LOCKED(&freshness->lock);
     struct record *record = find_locked(freshness, process);
-    bool may_serve = record && !asks_again(record, table, position, now_ms);
+    bool may_serve = record && !is_repeated_lookup(record, table, position, now_ms);
     for (size_t i = 0; may_serve && i < DIRECTORIES; i++) {
         struct listed *listed = &record->listed[i];
         if (!holds_position(listed, table, position))

@@ -39,13 +39,13 @@ void freshness_destroy(struct freshness *freshness); /* takes NULL */
  * A listing of the process allows older answers if its directory holds the position, and one of
  * these is true:
  * - the process read the listing less than FRESHNESS_KEPT_MS ago
- * - it traverses the directory in key order, came farther less than FRESHNESS_KEPT_MS ago, and now
+ * - it traverses the directory in key order, advanced less than FRESHNESS_KEPT_MS ago, and now
  *   looks up a greater position than before, or a directory on the path to the last one
  * The limit is then min(now - ttl, max(oldest answer in the listing, now - FRESHNESS_KEPT_MS)). A
  * process that listed a part of a table has also seen that the table exists.
  *
  * A listing allows no older answer for a name that the process looks up again and again, as a shell
- * does that waits in a loop for a file. Such a lookup comes FRESHNESS_REPEAT_MS or more after the
+ * does that waits in a loop for a file. Such a lookup is FRESHNESS_REPEAT_MS or more after the
  * first one of that name, with fewer than 8 other names in between. Lookups of directories on the
  * path to the last name do not count. (Other tools open a file within microseconds after its
  * lookup.)

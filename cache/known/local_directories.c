@@ -255,7 +255,7 @@ static bool is_of_table(const struct page *tables, struct bytes name)
 }
 
 void local_directories_keep_tables(struct local_directories *local, const struct page *tables,
-                                   struct stamp asked)
+                                   struct stamp requested)
 {
     struct range range = page_range(tables);
     struct entry *entry, *next;
@@ -263,7 +263,8 @@ void local_directories_keep_tables(struct local_directories *local, const struct
     for (entry = RB_MIN(range_tree, &local->ranges); entry; entry = next) {
         struct bytes name = bytes_of(entry->table);
         next = RB_NEXT(range_tree, &local->ranges, entry);
-        if (entry->order < asked.order && range_holds(range, name) && !is_of_table(tables, name))
+        if (entry->order < requested.order && range_holds(range, name) &&
+            !is_of_table(tables, name))
             remove_locked(local, entry);
     }
 }

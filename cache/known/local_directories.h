@@ -49,10 +49,10 @@ void local_directories_remove(struct local_directories *local, const struct dire
 /* An entity was stored: the directories that contain it are not empty. */
 void local_directories_filled(struct local_directories *local, struct address address);
 void local_directories_remove_table(struct local_directories *local, const char *table);
-/* The page has all tables in its range; it was requested at `asked`. Removes the local directories
- * of other tables in that range, except those that were added after `asked`. */
+/* The page has all tables in its range, as they were at `requested`. Removes the local directories
+ * of other tables in that range, except those that were added after `requested`. */
 void local_directories_keep_tables(struct local_directories *local, const struct page *tables,
-                                   struct stamp asked);
+                                   struct stamp requested);
 
 /* Replaces the unsettled key of a directory by the key that the settlement gives; its parent stays.
  * If the directory of that key is local already, this one is removed. 0 or -ENOMEM: then nothing

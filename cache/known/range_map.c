@@ -3,7 +3,7 @@
 
 #include <assert.h>
 
-#define GAP_LOOKS 64 /* pieces of one gap that are looked at; a gap with more is not closed */
+#define GAP_STEPS 64 /* pieces of one gap that are visited; a gap with more is not closed */
 
 static int compare_pieces(const struct piece *a, const struct piece *b)
 {
@@ -375,9 +375,9 @@ static struct piece *youngest_until(struct range_map *map, struct bytes position
 /* Does the piece say that no row is between two positions? Then *requested_ms becomes the older
  * time of the two.
  *
- * A page that was read counts as 1 ms older. The gone page gets a younger order than that page. So
- * in the same millisecond a question could accept the gone page, although it needs an answer that
- * was asked for after that page. */
+ * A page that was read counts as 1 ms older: the gone page gets a younger order than that page, and
+ * a lookup in the same millisecond must not accept it in place of an answer that was requested
+ * after that page. */
 static bool rests_on(const struct piece *piece, struct bytes a, struct bytes b,
                      int64_t *requested_ms)
 {
@@ -398,8 +398,8 @@ static bool add_gap(struct range_map *map, struct gone_run *run, struct bytes en
 {
     struct bytes at = run->hi, piece_end = end;
     int64_t requested_ms = run->requested_ms;
-    for (int looks = 0; bytes_compare(at, end) < 0; looks++, at = piece_end) {
-        struct piece *piece = looks < GAP_LOOKS ? youngest_from(map, at, &piece_end) : NULL;
+    for (int steps = 0; bytes_compare(at, end) < 0; steps++, at = piece_end) {
+        struct piece *piece = steps < GAP_STEPS ? youngest_from(map, at, &piece_end) : NULL;
         piece_end = bytes_least(piece_end, end);
         if (!rests_on(piece, at, piece_end, &requested_ms))
             return false;
@@ -414,7 +414,7 @@ static void join(struct range_map *map, struct gone_run *run, bool is_behind)
     struct bytes *run_end = is_behind ? &run->hi : &run->lo;
     struct bytes at = *run_end, end = at;
     int64_t requested_ms = run->requested_ms;
-    for (int looks = 0; looks < GAP_LOOKS; looks++, at = end) {
+    for (int steps = 0; steps < GAP_STEPS; steps++, at = end) {
         struct piece *piece =
             is_behind ? youngest_from(map, at, &end) : youngest_until(map, at, &end);
         if (!rests_on(piece, at, end, &requested_ms))

@@ -8,7 +8,7 @@
  * - The pieces of one map do not overlap. The youngest page is the answer at each position,
  *   whatever the order in which pages were put.
  * - A piece of keys is as old as the texts in its range, or younger. Older texts are kept, because
- *   some questions accept their age.
+ *   some lookups accept their age.
  * - A change by this mount is replaced only by pages that were requested after it. After the change
  *   (or the page that replaced it) was evicted, a page that was requested before the change may
  *   still arrive. Therefore the map has a floor, the order of the youngest evicted change, and

@@ -2,8 +2,8 @@
 #ifndef CACHE_KNOWN_STAMP_H
 #define CACHE_KNOWN_STAMP_H
 /* Stamp: when a request was sent to the service, as a time and as a number in the order of all
- * requests and changes of this mount. A question also has a stamp, `since`: it accepts answers that
- * were requested then or later. Values; any thread. */
+ * requests and changes of this mount. A query of the cache also has a stamp, `since`: it accepts
+ * answers that were requested then or later. Values; any thread. */
 #include "client/base/base.h"
 
 struct stamp {
@@ -18,13 +18,13 @@ static inline struct stamp stamp_take(_Atomic uint64_t *orders, int64_t now_ms)
     return (struct stamp){now_ms, ++*orders};
 }
 
-/* For a question that accepts only answers that are requested from now on. */
+/* Accepts only answers that are requested from now on. */
 static inline struct stamp stamp_from_now(_Atomic uint64_t *orders, int64_t now_ms)
 {
     return (struct stamp){now_ms, *orders + 1};
 }
 
-/* For a question that accepts answers that were requested at not_before_ms or later. */
+/* Accepts answers that were requested at not_before_ms or later. */
 static inline struct stamp stamp_since(int64_t not_before_ms)
 {
     return (struct stamp){not_before_ms, 0};

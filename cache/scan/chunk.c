@@ -58,7 +58,7 @@ static struct range remainder_of(const struct chunk *chunk)
     return (struct range){buffer_bytes(&chunk->cursor), buffer_bytes(&chunk->end)};
 }
 
-/* One query asks inside one partition, or for whole partitions. So ["a\0x", "c\0y") has three
+/* One query is inside one partition, or for whole partitions. So ["a\0x", "c\0y") has three
  * pieces: the rest of "a", whole partitions up to "c", and the start of "c". */
 int chunk_append_expressible_end(const struct chunk *chunk, struct buffer *ret)
 {

@@ -44,7 +44,7 @@ struct chunk {
     struct buffer first, last, page_first; /* positions; `page_first` and `last` of its last page */
     size_t rows, page_rows;                /* of all pages; of its last page */
     double pages_left;                     /* estimated, after the cursor */
-    double worth;        /* of scan_split: of a question for what is after the cursor */
+    double worth;        /* of scan_split: of a request for what is after the cursor */
     double taken_before; /* pages taken from the scan when the first waiting page arrived */
 };
 
@@ -61,21 +61,21 @@ int chunk_append_expressible_end(const struct chunk *chunk, struct buffer *ret);
 int chunk_split(struct chunk *chunk, struct bytes position, struct chunk **ret);
 bool chunk_can_split(const struct chunk *chunk, struct bytes position);
 
-/* READY -> ASKED. Without a token, [cursor, end) must be range_is_expressible. */
+/* READY -> REQUESTED. Without a token, [cursor, end) must be range_is_expressible. */
 int chunk_request(struct chunk *chunk, struct range *ret_range);
-/* ASKED -> READY or DONE. Takes ownership of the answer. On failure the chunk is as after
+/* REQUESTED -> READY or DONE. Takes ownership of the answer. On failure the chunk is as after
  * chunk_give_back. `ret_run`: the answer's rows that lie in the chunk, a view. */
 int chunk_add_answer(struct chunk *chunk, struct answer *answer, struct run *ret_run);
-void chunk_give_back(struct chunk *chunk); /* ASKED -> READY, without its token */
-/* ASKED -> READY, with its token. For queries with a filter: after a page without rows, only the
- * token contains how far the service has searched. */
+void chunk_give_back(struct chunk *chunk); /* REQUESTED -> READY, without its token */
+/* REQUESTED -> READY, with its token. For queries with a filter: after a page without rows, only
+ * the token contains how far the service has searched. */
 void chunk_give_back_with_token(struct chunk *chunk);
 bool chunk_take(struct chunk *chunk, struct run *ret); /* the next rows; false: none wait */
 /* Adds the range and rows of `next` to the chunk. Both are DONE, and `next` begins where the chunk
  * ends. */
 void chunk_join(struct chunk *chunk, struct chunk *next);
-/* Not if ASKED. Drops the rows that wait; they will be requested again. False: nothing was dropped,
- * because no row waits or there is no memory. */
+/* Not if REQUESTED. Drops the rows that wait; they will be requested again. False: nothing was
+ * dropped, because no row waits or there is no memory. */
 bool chunk_drop_waiting(struct chunk *chunk);
 
 bool chunk_is_begun(const struct chunk *chunk); /* has it read a row? */

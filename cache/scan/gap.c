@@ -65,7 +65,7 @@ static bool ends_across(const struct chunk *chunk)
     return chunk->state != CHUNK_DONE && !gap_is_inside(chunk);
 }
 
-/* Adds what lies before it. True: it has two partitions, which tells the density. */
+/* Adds what lies before it. True: it has two partitions, which show the density. */
 static bool extend_before(struct gap_stretch *stretch, const struct chunk *chunk)
 {
     if (!chunk_is_begun(chunk))

@@ -252,7 +252,7 @@ static int cut_gap(struct key_splitter *splitter, struct partition_map *map, str
     return key_splitter_cut_as_ladder(map, item, key, common, cuts);
 }
 
-/* The last page ended in the child that it began in: each other child is worth a question. */
+/* The last page ended in the child that it began in: each other child is worth a request. */
 static bool is_within_child(const struct gap *gap, struct bytes common)
 {
     return shared_characters(buffer_bytes(&gap->begin), buffer_bytes(&gap->end)) > common.size;

@@ -39,11 +39,11 @@ double page_window_pages(const struct page_window *window)
                                                    : (double)window->limit_bytes / weight;
 }
 
-double page_window_room(const struct page_window *window, size_t asked)
+double page_window_room(const struct page_window *window, size_t in_flight)
 {
     double pages = page_window_pages(window);
     if (pages >= PAGE_WINDOW_UNBOUNDED)
         return pages;
     return MIN(pages, SLOW_START * window->taken_pages + FIRST_PAGES) -
-           (double)window->waiting_bytes / page_weight(window) - (double)asked;
+           (double)window->waiting_bytes / page_weight(window) - (double)in_flight;
 }

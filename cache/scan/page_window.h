@@ -20,9 +20,9 @@ void page_window_drop(struct page_window *window, size_t bytes); /* waiting page
 
 /* The size of the window in pages. */
 double page_window_pages(const struct page_window *window);
-/* How many more pages may be requested while `asked` are in flight. The window grows slowly: at
+/* How many more pages may be requested, besides the `in_flight` ones. The window grows slowly: at
  * first 8 pages, then 2 more for each page taken. For early estimates are poor, and a page too far
  * ahead would fill the window for a long time. */
-double page_window_room(const struct page_window *window, size_t asked);
+double page_window_room(const struct page_window *window, size_t in_flight);
 
 #endif

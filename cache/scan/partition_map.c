@@ -144,10 +144,10 @@ int partition_map_split(struct partition_map *map, struct known *item, struct by
 void partition_map_request(struct partition_map *map, struct known *item, struct scan_request *ret)
 {
     struct gap *gap = item->gap;
-    gap->state = GAP_ASKED;
+    gap->state = GAP_REQUESTED;
     gap->id = ++map->last_id;
     map->open--;
-    map->asked++;
+    map->in_flight++;
     *ret = (struct scan_request){.id = gap->id, .range = gap_range(gap), .keys_only = true};
 }
 
@@ -155,7 +155,7 @@ void partition_map_give_back(struct partition_map *map, struct known *item)
 {
     item->gap->state = GAP_OPEN;
     item->gap->id = 0;
-    map->asked--;
+    map->in_flight--;
     map->open++;
 }
 

@@ -13,15 +13,15 @@
 
 #include <sys/queue.h>
 
-/* state      id   counted in   meaning
- * OPEN       0    map.open     to be requested
- * ASKED      > 0  map.asked    its request is in flight
- * NEEDLESS   > 0  map.asked    its request is in flight, but its answer is no longer needed */
-enum gap_state { GAP_OPEN, GAP_ASKED, GAP_NEEDLESS };
+/* state      id   counted in      meaning
+ * OPEN       0    map.open        to be requested
+ * REQUESTED  > 0  map.in_flight   its request is in flight
+ * NEEDLESS   > 0  map.in_flight   its request is in flight, but its answer is no longer needed */
+enum gap_state { GAP_OPEN, GAP_REQUESTED, GAP_NEEDLESS };
 
 struct gap {
     enum gap_state state;
-    struct buffer lo, hi;     /* partition borders; while ASKED, the bounds of the request */
+    struct buffer lo, hi;     /* partition borders; while REQUESTED, the bounds of the request */
     struct buffer begin, end; /* the first and last key of the last page before it, to estimate how
                                  dense keys are; empty: unknown */
     uint64_t id;              /* of the request in flight; 0: none */
@@ -40,8 +40,8 @@ struct known {                   /* a partition key or a gap */
 TAILQ_HEAD(known_list, known);
 
 struct partition_map {
-    struct known_list list, gaps;   /* in key order */
-    size_t partitions, open, asked; /* number of keys, of OPEN gaps, of other gaps */
+    struct known_list list, gaps;       /* in key order */
+    size_t partitions, open, in_flight; /* number of keys, of OPEN gaps, of other gaps */
     uint64_t last_id;
 };
 
@@ -59,16 +59,16 @@ struct known *partition_map_find(const struct partition_map *map, uint64_t id); 
 int partition_map_split(struct partition_map *map, struct known *item, struct bytes at);
 void partition_map_request(struct partition_map *map, struct known *item, struct scan_request *ret);
 void partition_map_give_back(struct partition_map *map, struct known *item);
-/* Replaces an ASKED gap by the keys of the page, which is its answer. What the page does not cover
- * of the gap stays as an OPEN gap. The page covers the gap's begin, and may cover more than the
- * gap. On -ENOMEM the gap is OPEN, and nothing else has changed. */
+/* Replaces a REQUESTED gap by the keys of the page, which is its answer. What the page does not
+ * cover of the gap stays as an OPEN gap. The page covers the gap's begin, and may cover more than
+ * the gap. On -ENOMEM the gap is OPEN, and nothing else has changed. */
 int partition_map_add_answer(struct partition_map *map, struct known *item,
                              const struct page *page);
 /* Removes a partition or an OPEN gap. */
 void partition_map_remove(struct partition_map *map, struct known *item);
 /* The keys in `range` are not needed. If `range` overlaps the start or end of an OPEN gap, the gap
- * becomes shorter. If it holds the whole gap, an OPEN gap is removed, and an ASKED gap is NEEDLESS.
- * True: the gap was removed. */
+ * becomes shorter. If it holds the whole gap, an OPEN gap is removed, and a REQUESTED gap is
+ * NEEDLESS. True: the gap was removed. */
 bool partition_map_cut(struct partition_map *map, struct known *item, struct range range);
 
 #endif

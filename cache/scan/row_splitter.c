@@ -211,7 +211,7 @@ static void consider_gallop(const struct row_splitter *splitter, const struct ch
 
 /* Is the rest of the partition expected with the next page? Yes if partitions are small, and the
  * greatest row key of any other partition lies less than a page from here. A cut at the partition's
- * end would then cost a request for rows that come anyway. */
+ * end would then cost a request for rows that are read anyway. */
 static bool is_nearly_through(const struct row_splitter *splitter, const struct chunk *chunk)
 {
     struct bytes key = position_partition_key(buffer_bytes(&chunk->last));
@@ -264,7 +264,7 @@ static bool choose_axis(const struct row_splitter *splitter, const struct chunk 
     return true;
 }
 
-/* Are the last page and the next row in one partition? Then its pages do not tell where other
+/* Are the last page and the next row in one partition? Then its pages do not show where other
  * partitions are. Not if the partition ends within the next page. */
 static bool is_dense(const struct row_splitter *splitter, const struct chunk *chunk)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef CACHE_SCAN_SCAN_H
 #define CACHE_SCAN_SCAN_H
-/* Scan: divides one question ("all rows of this range") into queries that can be sent in parallel.
- * A scan does no I/O and has no clock, thread or lock; one thread at a time uses it:
+/* Scan: divides one read ("all rows of this range") into queries that can be sent in parallel. A
+ * scan does no I/O and has no clock, thread or lock; one thread at a time uses it:
  *
  *   while ((state = scan_take(scan, &item)) != SCAN_END) {
  *       if state is SCAN_ITEM: use the item

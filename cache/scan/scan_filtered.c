@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* | stage  | asks                                          | left by                          |
- * | FIRST  | the first range alone, page after page        | a page that goes on, in a range  |
- * |        |                                               | of whole partitions: NAMES       |
+/* | stage  | requests                                      | ends with                        |
+ * | FIRST  | the first range alone, page after page        | a page before the last, in a     |
+ * |        |                                               | range of whole partitions: NAMES |
  * | NAMES  | the first range; keys, by a level scan        | the names are known: RANGES      |
  * | RANGES | each range, as far ahead as the window allows | the end                          |
  *
- * A small answer costs one request, and the first rows come after it. Names that cannot be had
- * hold nothing up. At the split the first range loses what pages without rows have looked at: only
- * rows tell how far its query has come. That is about one page, as names take less than 5 s. */
+ * A small answer costs one request. Rows do not wait for names. At the split the first range reads
+ * again what its last pages without rows have covered: only rows show how far its query is. That is
+ * about one page, as names take less than 5 s. */
 #include "cache/scan/chunk.h"
 #include "cache/scan/scan.h"
 
 #define FANOUT      512 /* of more partitions the prefixes are used */
-#define NAMES_IDLE  4   /* slots for names: with 16 of them a third of the questions find nothing */
+#define NAMES_IDLE  4   /* slots for names: with 16 of them a third of the requests find nothing */
 #define BORDERS_MAX 127
 
 enum stage { STAGE_FIRST, STAGE_NAMES, STAGE_RANGES };
@@ -22,14 +22,14 @@ struct filtered_scan {
     struct scan_limits limits;
     enum stage stage;
     struct chunk_list chunks;
-    struct scan *names; /* NULL: they were not sought */
-    size_t names_asked;
+    struct scan *names; /* NULL: they were not requested */
+    size_t names_in_flight;
     /* The begins of every `stride`th child but the first one. */
     struct buffer borders[BORDERS_MAX];
     size_t border_count, children, stride;
     struct buffer point; /* room for a position */
     uint64_t last_id;
-    size_t asked, waiting_bytes, page_bytes; /* page_bytes: of the largest page */
+    size_t in_flight, waiting_bytes, page_bytes; /* page_bytes: of the largest page */
 };
 
 /* The ids of both kinds of requests. */
@@ -59,7 +59,7 @@ static struct chunk *find_head(const struct filtered_scan *self)
 static bool has_room(const struct filtered_scan *self)
 {
     size_t limit = self->limits.window_bytes;
-    return limit == 0 || self->waiting_bytes + (self->asked + 1) * self->page_bytes <= limit;
+    return limit == 0 || self->waiting_bytes + (self->in_flight + 1) * self->page_bytes <= limit;
 }
 
 static struct chunk *find_ready(const struct filtered_scan *self)
@@ -84,8 +84,9 @@ static int split(struct filtered_scan *self, struct chunk *chunk, struct bytes a
     return r;
 }
 
-/* Afterwards a query for the rest of the chunk alone is possible, if its token is of a longer one:
- * that one would go on beyond the end through pages without rows. */
+/* Shortens the chunk so that one query can request all of it; a new chunk has the rest. The query
+ * of its token is good if it ends with the chunk: a longer one would read on through pages without
+ * rows. */
 static int make_expressible(struct filtered_scan *self, struct chunk *chunk)
 {
     bool is_own = bytes_equal(buffer_bytes(&chunk->query.hi), buffer_bytes(&chunk->end));
@@ -98,13 +99,13 @@ static int make_expressible(struct filtered_scan *self, struct chunk *chunk)
     return split(self, chunk, buffer_bytes(&self->point));
 }
 
-static bool ask_names(struct filtered_scan *self, int idle, struct scan_request *ret)
+static bool request_names(struct filtered_scan *self, int idle, struct scan_request *ret)
 {
-    int free = NAMES_IDLE - (int)MIN(self->names_asked, NAMES_IDLE);
+    int free = NAMES_IDLE - (int)MIN(self->names_in_flight, NAMES_IDLE);
     if (self->stage != STAGE_NAMES || free == 0 ||
         !scan_next_request(self->names, MIN(idle, free), ret))
         return false;
-    self->names_asked++;
+    self->names_in_flight++;
     ret->id = id_of_names(ret->id);
     ret->is_of_names = true;
     ret->is_head = false;
@@ -118,10 +119,10 @@ static bool filtered_next_request(struct scan *scan, int idle, struct scan_reque
     struct chunk *chunk = find_ready(self);
     struct range range;
     if (!chunk)
-        return ask_names(self, idle, ret);
+        return request_names(self, idle, ret);
     if (make_expressible(self, chunk) < 0 || chunk_request(chunk, &range) < 0)
         return false;
-    self->asked++;
+    self->in_flight++;
     chunk->id = id_of_rows(++self->last_id);
     *ret = (struct scan_request){.id = chunk->id,
                                  .range = range,
@@ -132,7 +133,7 @@ static bool filtered_next_request(struct scan *scan, int idle, struct scan_reque
     return true;
 }
 
-static struct chunk *find_asked(const struct filtered_scan *self, uint64_t id)
+static struct chunk *find_requested(const struct filtered_scan *self, uint64_t id)
 {
     struct chunk *chunk = TAILQ_FIRST(&self->chunks);
     while (chunk->state != CHUNK_REQUESTED || chunk->id != id)
@@ -140,13 +141,13 @@ static struct chunk *find_asked(const struct filtered_scan *self, uint64_t id)
     return chunk;
 }
 
-/* Every second border goes, when there are too many: ranges of equally many children are left. */
+/* Removes every second border: the ranges have equally many children still. */
 static void thin_borders(struct filtered_scan *self)
 {
-    size_t left = 0;
+    size_t kept = 0;
     for (size_t i = 1; i < self->border_count; i += 2)
-        buffer_swap(&self->borders[left++], &self->borders[i]);
-    self->border_count = left;
+        buffer_swap(&self->borders[kept++], &self->borders[i]);
+    self->border_count = kept;
     self->stride *= 2;
 }
 
@@ -192,7 +193,7 @@ static void take_names(struct filtered_scan *self)
     self->stage = STAGE_RANGES;
 }
 
-/* Seeks the names after the partition in which the chunk goes on. */
+/* Begins to read the names after the partition of the cursor. */
 static int begin_names(struct filtered_scan *self, const struct chunk *chunk)
 {
     const struct scan_limits limits = {.page_rows = self->limits.page_rows, .fanout = FANOUT};
@@ -212,9 +213,9 @@ static int begin_names(struct filtered_scan *self, const struct chunk *chunk)
     return 0;
 }
 
-static int report_names(struct filtered_scan *self, uint64_t id, struct answer *answer)
+static int add_names(struct filtered_scan *self, uint64_t id, struct answer *answer)
 {
-    self->names_asked--;
+    self->names_in_flight--;
     int r = scan_add_answer(self->names, id >> 1, answer);
     if (self->stage == STAGE_NAMES)
         take_names(self);
@@ -226,11 +227,11 @@ static int filtered_add_answer(struct scan *scan, uint64_t id, struct answer *an
     struct filtered_scan *self = (struct filtered_scan *)scan;
     struct run run;
     if (is_of_names(id))
-        return report_names(self, id, answer);
-    struct chunk *chunk = find_asked(self, id);
+        return add_names(self, id, answer);
+    struct chunk *chunk = find_requested(self, id);
     bool is_whole = !range_is_in_partition(
         (struct range){buffer_bytes(&chunk->query.lo), buffer_bytes(&chunk->query.hi)});
-    self->asked--;
+    self->in_flight--;
     int r = chunk_add_answer(chunk, answer, &run);
     if (r < 0)
         return r;
@@ -246,12 +247,12 @@ static void filtered_give_back(struct scan *scan, uint64_t id)
 {
     struct filtered_scan *self = (struct filtered_scan *)scan;
     if (is_of_names(id)) {
-        self->names_asked--;
+        self->names_in_flight--;
         scan_give_back(self->names, id >> 1);
         return;
     }
-    self->asked--;
-    chunk_give_back_with_token(find_asked(self, id));
+    self->in_flight--;
+    chunk_give_back_with_token(find_requested(self, id));
 }
 
 static enum scan_state filtered_take(struct scan *scan, struct scan_item *ret)

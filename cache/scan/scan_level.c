@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Both scans of keys: the partitions of a range, and what a level shows.
  *
- * A page shows some partitions, and rows of the last one. The next question is for the partitions
+ * A page shows some partitions, and rows of the last one. The next request is for the partitions
  * after that one (`PartitionKey gt last`), never for its other rows, so ten huge partitions cost
  * ten requests: these are jumps. Free slots jump from places further on, where the key model
  * expects keys.
  *
- * A level in three steps, all by questions for the gaps of a partition map:
+ * A level in three steps, all by requests for the gaps of a partition map:
  * 1. Jumps count the partitions. If there are at most `fanout`, their keys are the names.
  * 2. If there are more, a ladder finds the beginning that all keys share.
  * 3. A skip-scan finds the children: the shared beginning and one more character. Two partitions of
@@ -131,7 +131,7 @@ static int append_behind(struct buffer *ret, struct bytes prefix)
     return prefix_append_successor(ret, prefix, BYTES_LITERAL(POSITION_END));
 }
 
-/* True: the gap was removed. Out of memory: it stays, and costs a question. */
+/* True: the gap was removed. Out of memory: it stays, and costs a request. */
 static bool cut_from_gap(struct level_scan *self, struct known *gap, const struct known *shared)
 {
     _cleanup_(buffer_finish) struct buffer successor = {.max = POSITION_MAX_BYTES};
@@ -265,14 +265,14 @@ static int level_add_answer(struct scan *scan, uint64_t id, struct answer *answe
     struct level_scan *self = (struct level_scan *)scan;
     struct known *item = partition_map_find(&self->map, id);
     struct known *before = TAILQ_PREV(item, known_list, link), *behind = TAILQ_NEXT(item, link);
-    int told = take_answer(self, item, answer->page);
+    int taken = take_answer(self, item, answer->page);
     answer_finish(answer);
     drop_strangers(self, before, behind);
     if (self->fate == FATE_CHILDREN)
         join_between(self, before, behind);
     int r = decide(self);
     tidy(self);
-    return MIN(told, r);
+    return MIN(taken, r);
 }
 
 static void level_give_back(struct scan *scan, uint64_t id)
@@ -314,7 +314,7 @@ static void search_see(struct search *search, struct known *item)
     }
 }
 
-/* Out of memory: it is asked in one piece. */
+/* Out of memory: it is requested in one piece. */
 static void search_cut(struct level_scan *self, struct search *search, size_t idle)
 {
     struct partition_map *map = &self->map;
@@ -329,7 +329,7 @@ static void search_cut(struct level_scan *self, struct search *search, size_t id
         search->outside = partition_map_next_open(search->across);
 }
 
-/* The gap to ask while the shared beginning is sought. Gaps inside it are left for later. */
+/* The gap to request while the shared beginning is sought. Gaps inside it are for later. */
 static struct known *find_on_ladder(struct level_scan *self, size_t idle)
 {
     struct partition_map *map = &self->map;
@@ -344,7 +344,7 @@ static struct known *find_on_ladder(struct level_scan *self, size_t idle)
     buffer_finish(&search.behind);
     if (search.outside)
         return search.outside;
-    bool is_waiting = map->asked > 0 && map->partitions > 1;
+    bool is_waiting = map->in_flight > 0 && map->partitions > 1;
     return is_waiting ? NULL : partition_map_first_open(map);
 }
 
@@ -355,7 +355,7 @@ static struct known *find_gap(struct level_scan *self, size_t idle)
     bool is_of_children = self->fate == FATE_CHILDREN && prefix_has_children(common);
     if (self->fate == FATE_MANY)
         return find_on_ladder(self, idle);
-    /* out of memory: fewer questions, no more */
+    /* out of memory: fewer requests at once, nothing else */
     (void)key_splitter_fill(&self->splitter, map, idle, is_of_children ? &common : NULL);
     return partition_map_first_open(map);
 }
@@ -365,7 +365,7 @@ static bool has_room(const struct level_scan *self)
 {
     const struct partition_map *map = &self->map;
     return self->window_bytes == 0 || self->fate == FATE_UNKNOWN || self->fate == FATE_MANY ||
-           (pages_waiting(self) + (double)map->asked + 1) * (double)self->page_bytes <=
+           (pages_waiting(self) + (double)map->in_flight + 1) * (double)self->page_bytes <=
                (double)self->window_bytes;
 }
 
@@ -381,7 +381,7 @@ static bool level_next_request(struct scan *scan, int idle, struct scan_request 
     partition_map_request(map, item, ret);
     ret->top = top_of(self);
     ret->is_head = is_first;
-    ret->is_speculative = item->gap->is_guess && !is_first && map->asked > 1;
+    ret->is_speculative = item->gap->is_guess && !is_first && map->in_flight > 1;
     return true;
 }
 

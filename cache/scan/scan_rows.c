@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* All rows of a range, in key order, by adaptive range splitting. The range is a list of chunks;
  * each is read page after page. While slots are free, a chunk is split where the key model expects
- * the pieces to be equal, and the new pieces are asked for. These are guesses, but no row is lost
- * by a wrong one, since ranges are asked for, not keys: it is an empty page or an uneven piece.
+ * the pieces to be equal, and the new pieces are requested. These are guesses. A wrong one costs an
+ * empty page or an uneven piece, but loses no row: ranges are requested, not keys.
  *
  * Without a window the chunk with the most pages left is split first. Inside a window the nearest
  * chunk is, into pieces so short that all slots find work in half of the window. A page far ahead
- * is asked for only if the window has room for everything that is expected before it. Where that
- * estimate was wrong, the farthest pages are dropped, and asked for again when it is their turn. */
+ * is requested only if the window has room for everything that is expected before it. Where that
+ * estimate was wrong, the farthest pages are dropped, and requested again when it is their turn. */
 #include "cache/scan/page_window.h"
 #include "cache/scan/row_splitter.h"
 #include "cache/scan/scan.h"
@@ -17,8 +17,8 @@
  * the scan serial. Unlimited: "serieslong", in a window, 8 slots: 1,203/161, 1,284/319. */
 #define SERIES_PIECE       3.6
 #define GUESSES_PER_ANSWER 2 /* 3: "ticks", 200,000, 32 slots: 251/15, 245/22 */
-/* Windows that are taken while a page waits: then it came too early. 2: "cjk", 32 slots, in a
- * window: 76, 100 round trips; never dropped: "skew", 200 rows a page: 258, 506 round trips. */
+/* Windows that are taken while a page waits: then it was too early. 2: "cjk", 32 slots, in a
+ * window: 76, 100 round trips. Never dropped: "skew", 200 rows a page: 258, 506 round trips. */
 #define FAR 4
 /* Pages. In a smaller window the pages of a piece that is longer than estimated leave no room for
  * those before it. */
@@ -33,7 +33,7 @@ struct row_scan {
     struct page_window window;
     struct buffer previous, point; /* room for positions */
     uint64_t last_id;
-    size_t asked; /* requests that are out */
+    size_t in_flight; /* requests */
 };
 
 static bool is_bounded(const struct row_scan *self)
@@ -65,26 +65,26 @@ static struct chunk *find_head(const struct row_scan *self)
     return chunk;
 }
 
-/* Pages that are still to be asked for. */
-static double pages_to_ask(const struct chunk *chunk)
+/* Pages that are still to be requested. */
+static double pages_to_request(const struct chunk *chunk)
 {
     if (chunk->state == CHUNK_DONE)
         return 0;
     return MAX(chunk->pages_left - (chunk->state == CHUNK_REQUESTED), 0);
 }
 
-/* The first chunk that may be asked. The head may always, if none of its pages wait. Another one
- * may if the window has room for the pages before it, too. A guess also needs `may_guess`. */
+/* The first chunk whose next page may be requested: the head, if none of its pages wait, or one for
+ * which the window has room after the pages before it. A guess also needs `may_guess`. */
 static struct chunk *find_ready(const struct row_scan *self, bool may_guess)
 {
     const struct chunk *head = find_head(self);
-    double room = page_window_room(&self->window, self->asked);
+    double room = page_window_room(&self->window, self->in_flight);
     for (struct chunk *chunk = first_chunk(self); chunk; chunk = next_chunk(chunk)) {
         bool is_due = chunk == head && chunk->waiting_rows == 0;
         bool is_allowed = room >= 1 && (may_guess || chunk_is_begun(chunk));
         if (chunk->state == CHUNK_READY && (is_due || is_allowed))
             return chunk;
-        room -= pages_to_ask(chunk);
+        room -= pages_to_request(chunk);
     }
     return NULL;
 }
@@ -94,7 +94,7 @@ static int count_budget(const struct row_scan *self, int idle)
     size_t out = 0;
     for (const struct chunk *chunk = first_chunk(self); chunk; chunk = next_chunk(chunk))
         out += chunk->state != CHUNK_DONE && !chunk_is_begun(chunk);
-    double room = page_window_room(&self->window, self->asked);
+    double room = page_window_room(&self->window, self->in_flight);
     size_t free = MIN((size_t)idle, (size_t)MAX(room, 0));
     return (int)speculation_budget(self->speculation.good, GUESSES_PER_ANSWER, out, free);
 }
@@ -183,7 +183,7 @@ static int divide_best(struct row_scan *self, const struct candidates *candidate
     pieces = MAX(pieces, 2);
     double pages = reach / pieces;
     if (is_bounded(self)) { /* all slots find work in half the window */
-        double slots = (double)((size_t)idle + self->asked);
+        double slots = (double)((size_t)idle + self->in_flight);
         pages = MAX(MIN(pages, page_window_pages(&self->window) / slots / 2), least);
     }
     return divide(self, candidates->best, pieces, pages);
@@ -200,8 +200,8 @@ static void speculate(struct row_scan *self, int idle)
     }
 }
 
-/* Drops the farthest pages if they waited while several windows were taken: they came too early and
- * fill the window. True: there is room now. */
+/* Drops the farthest pages if they waited while several windows were taken: they were requested too
+ * early and fill the window. True: there is room now. */
 static bool drop_farthest(struct row_scan *self)
 {
     struct chunk *last = TAILQ_LAST(&self->chunks, chunk_list);
@@ -234,7 +234,7 @@ static struct chunk *choose(struct row_scan *self, int idle)
     return find_ready(self, true);
 }
 
-/* Afterwards one query can ask for the whole rest of the chunk: a new chunk has the other part. */
+/* Shortens the chunk so that one query can request all of it; a new chunk has the rest. */
 static int make_expressible(struct row_scan *self, struct chunk *chunk)
 {
     if (chunk->token)
@@ -260,7 +260,7 @@ static bool rows_next_request(struct scan *scan, int idle, struct scan_request *
     struct range range;
     if (!chunk || make_expressible(self, chunk) < 0 || chunk_request(chunk, &range) < 0)
         return false;
-    self->asked++;
+    self->in_flight++;
     chunk->id = ++self->last_id;
     *ret =
         (struct scan_request){.id = chunk->id,
@@ -273,7 +273,7 @@ static bool rows_next_request(struct scan *scan, int idle, struct scan_request *
     return true;
 }
 
-static struct chunk *find_asked(const struct row_scan *self, uint64_t id)
+static struct chunk *find_requested(const struct row_scan *self, uint64_t id)
 {
     struct chunk *chunk = first_chunk(self);
     while (chunk && (chunk->state != CHUNK_REQUESTED || chunk->id != id))
@@ -334,8 +334,8 @@ static int take_answer(struct row_scan *self, struct chunk *chunk, struct answer
 static int rows_add_answer(struct scan *scan, uint64_t id, struct answer *answer)
 {
     struct row_scan *self = (struct row_scan *)scan;
-    struct chunk *chunk = find_asked(self, id);
-    self->asked--;
+    struct chunk *chunk = find_requested(self, id);
+    self->in_flight--;
     int r = remember_previous(self, chunk);
     if (r == 0)
         return take_answer(self, chunk, answer);
@@ -347,8 +347,8 @@ static int rows_add_answer(struct scan *scan, uint64_t id, struct answer *answer
 static void rows_give_back(struct scan *scan, uint64_t id)
 {
     struct row_scan *self = (struct row_scan *)scan;
-    self->asked--;
-    chunk_give_back(find_asked(self, id));
+    self->in_flight--;
+    chunk_give_back(find_requested(self, id));
 }
 
 static enum scan_state rows_take(struct scan *scan, struct scan_item *ret)

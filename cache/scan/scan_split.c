@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Where a range is to be cut into equal parts, by few queries. The range is a list of chunks. Each
  * shows a page at its start, and has a gap after it that was not read (gap.h). The gap that is
- * worth most is cut in two, and the second piece is asked. So the pages come to lie where the rows
+ * worth most is cut in two, and the second piece is requested. So the pages get to where the rows
  * are, until no gap has more than a small share of a part. A gap is worth the rows that are
  * expected in it. A wide one is worth more: what is not dense at its ends may be dense in its
  * middle.
  *
- * A page that has rows of one partition alone tells nothing of the density along partition keys, so
- * the gap after it is cut at the end of its partition. The next partition is asked too: the
+ * A page that has rows of one partition alone shows nothing of the density along partition keys, so
+ * the gap after it is cut at the end of its partition. The next partition is requested, too: the
  * distance of both, and their rows, are the density there.
  *
  * Where no row is known after a gap, the model may be wrong by orders. So there at most
@@ -52,9 +52,9 @@ struct split_scan {
     double rows;           /* read, and expected */
     double partition_rows; /* the mean, of partitions with several pages; 0: none has */
     uint64_t last_id;      /* requests so far */
-    size_t asked, pages;
+    size_t in_flight, pages;
     double last_worth;         /* of the gap that was requested last; infinite: none was */
-    struct equal_parts *equal; /* NULL: not all is known that is to be */
+    struct equal_parts *equal; /* NULL: more is to be requested */
     size_t given;              /* borders */
 };
 
@@ -68,7 +68,7 @@ static struct chunk *previous_chunk(const struct chunk *chunk)
     return TAILQ_PREV(chunk, chunk_list, link);
 }
 
-/* ---- what pages tell ---- */
+/* ---- what pages show ---- */
 
 static int learn(struct split_scan *self, const struct run *run)
 {
@@ -109,7 +109,7 @@ static double width_in_rows(const struct split_scan *self, const struct gap_axis
            WIDTH_SHARE;
 }
 
-/* Sets how many rows are expected after the cursor; infinite: the gap itself is to be asked. */
+/* Sets how many rows are expected after the cursor; infinite: the gap itself is to be requested. */
 static void estimate(const struct split_scan *self, struct chunk *chunk)
 {
     struct gap_axis axis;
@@ -143,7 +143,7 @@ static void estimate_around(const struct split_scan *self, struct chunk *chunk)
             estimate(self, around[i]);
 }
 
-/* ---- what is asked next ---- */
+/* ---- what is requested next ---- */
 
 /* Counts the rows, and those of partitions of which several pages were read. */
 static void count_rows(struct split_scan *self)
@@ -259,7 +259,7 @@ static bool is_readable(const struct split_scan *self)
            self->rows <= READABLE_SHARE * (double)self->most * (double)self->page_rows;
 }
 
-/* Cuts the gap where that tells most. */
+/* Cuts the gap where the answer shows most. */
 static int divide(struct split_scan *self, struct chunk *chunk)
 {
     struct gap_axis axis;
@@ -299,7 +299,7 @@ static int cut_behind_partition(struct split_scan *self, struct chunk *chunk)
     return r;
 }
 
-/* Chooses a chunk whose gap begins with the rows that are to be asked. */
+/* Chooses a chunk whose gap begins with the rows that are to be requested. */
 static struct chunk *prepare(struct split_scan *self)
 {
     struct chunk *chunk = choose(self);
@@ -335,12 +335,12 @@ static bool split_next_request(struct scan *scan, int idle, struct scan_request 
                                  .after = chunk->token,
                                  .top = self->page_rows,
                                  .keys_only = true,
-                                 .is_head = self->asked == 0};
-    self->asked++;
+                                 .is_head = self->in_flight == 0};
+    self->in_flight++;
     return true;
 }
 
-static struct chunk *find_asked(const struct split_scan *self, uint64_t id)
+static struct chunk *find_requested(const struct split_scan *self, uint64_t id)
 {
     struct chunk *chunk = TAILQ_FIRST(&self->chunks);
     while (chunk && (chunk->state != CHUNK_REQUESTED || chunk->id != id))
@@ -359,9 +359,9 @@ static bool is_partition_large(const struct chunk *chunk)
 static int split_add_answer(struct scan *scan, uint64_t id, struct answer *answer)
 {
     struct split_scan *self = (struct split_scan *)scan;
-    struct chunk *chunk = find_asked(self, id);
+    struct chunk *chunk = find_requested(self, id);
     struct run run;
-    self->asked--;
+    self->in_flight--;
     chunk->worth = chunk->pages_left = INFINITY;
     int r = chunk_add_answer(chunk, answer, &run);
     if (r < 0)
@@ -379,8 +379,8 @@ static int split_add_answer(struct scan *scan, uint64_t id, struct answer *answe
 static void split_give_back(struct scan *scan, uint64_t id)
 {
     struct split_scan *self = (struct split_scan *)scan;
-    struct chunk *chunk = find_asked(self, id);
-    self->asked--;
+    struct chunk *chunk = find_requested(self, id);
+    self->in_flight--;
     self->last_id -= id == self->last_id; /* it was not sent */
     chunk_give_back(chunk);
     chunk->worth = chunk->pages_left = INFINITY;
@@ -435,7 +435,7 @@ static int add_chunk(struct split_scan *self, struct equal_parts *equal, const s
     return add_gap(self, equal, chunk, (int)MIN(pieces, 1024));
 }
 
-/* All is known that is to be. The last answers may change the model, which then expects far too
+/* No more is to be requested. The last answers may change the model, which then expects far too
  * much in a gap in which nothing was read. So it is assumed that no gap has more than the one that
  * was requested last, which was the largest then. */
 static int make_parts(struct split_scan *self)
@@ -465,7 +465,7 @@ static enum scan_state split_take(struct scan *scan, struct scan_item *ret)
     struct split_scan *self = (struct split_scan *)scan;
     if (self->given + 1 >= self->parts)
         return SCAN_END;
-    if (!self->equal && (self->asked > 0 || choose(self) || make_parts(self) < 0))
+    if (!self->equal && (self->in_flight > 0 || choose(self) || make_parts(self) < 0))
         return SCAN_WAIT;
     *ret = (struct scan_item){.kind = SCAN_BORDER, .key = equal_parts_next(self->equal)};
     self->given++;

@@ -13,7 +13,7 @@
 #include "client/base/position.h"
 #include "client/base/unicode.h"
 
-#define ALLOCATION_BYTES 16       /* what malloc takes beside a block, about */
+#define ALLOCATION_BYTES 16       /* what malloc adds to a block, about */
 #define WHOLE_KEY        SIZE_MAX /* in place of the size of a prefix: the last key itself */
 
 struct open_prefix {
@@ -129,7 +129,7 @@ static uint64_t measure(const struct survey *survey, const struct survey_counts 
     return survey_measure(counts, survey->by_bytes);
 }
 
-/* Is it a prefix with one child and little beside it? */
+/* Is it a prefix with one child and little else? */
 static bool is_needless(const struct survey *survey, const struct survey_node *node)
 {
     if (!node->children || node->children->next)

@@ -37,7 +37,7 @@ struct survey;
  * are folded, else in entities. */
 int survey_create(size_t max_bytes, bool by_bytes, struct survey **ret);
 void survey_destroy(struct survey *survey); /* takes NULL */
-/* More entities of this partition, which is the last one that was added, or comes after it. 0, or
+/* More entities of this partition, which is the last one that was added, or after it. 0, or
  * -ENOMEM: then the survey is of no use. */
 int survey_add(struct survey *survey, struct bytes partition_key, uint64_t entities,
                uint64_t bytes);

@@ -26,7 +26,7 @@ static bool is_behind(const struct known *item, const struct known *before)
 /* Keys and gaps are in order without overlap, and states and counts agree. */
 static void assert_is_sound(const struct partition_map *map)
 {
-    size_t open = 0, asked = 0, partitions = 0;
+    size_t open = 0, requested = 0, partitions = 0;
     const struct known *item, *gap = TAILQ_FIRST(&map->gaps);
     TAILQ_FOREACH(item, &map->list, link)
     {
@@ -40,11 +40,11 @@ static void assert_is_sound(const struct partition_map *map)
         assert_int_equal(item->gap->state == GAP_OPEN, item->gap->id == 0);
         gap = TAILQ_NEXT(gap, gap_link);
         open += item->gap->state == GAP_OPEN;
-        asked += item->gap->state != GAP_OPEN;
+        requested += item->gap->state != GAP_OPEN;
     }
     assert_null(gap);
     assert_int_equal(open, map->open);
-    assert_int_equal(asked, map->asked);
+    assert_int_equal(requested, map->in_flight);
     assert_int_equal(partitions, map->partitions);
 }
 
@@ -106,21 +106,21 @@ static void cut(struct trial *trial, struct known *item)
 static void step(struct trial *trial)
 {
     struct scan_request request;
-    struct known *open = random_gap(trial, GAP_OPEN), *asked = random_gap(trial, GAP_ASKED);
+    struct known *open = random_gap(trial, GAP_OPEN), *requested = random_gap(trial, GAP_REQUESTED);
     struct known *needless = random_gap(trial, GAP_NEEDLESS);
     uint64_t choice = random_below(&trial->seed, 10);
     if (open && choice < 2)
         split(trial, open);
     else if (open && choice < 5)
         partition_map_request(&trial->map, open, &request);
-    else if (asked && choice < 7)
-        answer(trial, asked);
-    else if (asked && choice == 7)
-        partition_map_give_back(&trial->map, asked);
+    else if (requested && choice < 7)
+        answer(trial, requested);
+    else if (requested && choice == 7)
+        partition_map_give_back(&trial->map, requested);
     else if (needless)
         answer(trial, needless);
-    else if ((open || asked) && random_percent(&trial->seed, 5))
-        cut(trial, open ? open : asked);
+    else if ((open || requested) && random_percent(&trial->seed, 5))
+        cut(trial, open ? open : requested);
 }
 
 static void assert_keys(const struct trial *trial)

@@ -142,7 +142,7 @@ static bool follows_begin(struct by_name *by_name, const struct question *questi
     return true;
 }
 
-/* Sends the request, or joins a flight. If that flight did not bring the row, sends its own. */
+/* Sends the request, or joins a flight. If the page of that flight lacks the row, sends its own. */
 static int fetch(struct by_name *by_name, struct caller *caller, const struct question *question,
                  struct range range, size_t rows, struct page **ret_page, bool *ret_is_own)
 {

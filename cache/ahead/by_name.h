@@ -37,9 +37,9 @@ struct by_name_source { /* outlives it */
 int by_name_create(const struct by_name_source *source, struct by_name **ret);
 void by_name_destroy(struct by_name *by_name); /* takes NULL */
 
-/* The row at question->range.lo is not known: fetches it, with rows after it if the table's
- * pattern says so. 0: the caller asks the range cache again while it has ret_page (NULL: nothing
- * was fetched); the row may still be unknown. Or -errno with the reason in caller->call. */
+/* The row at question->range.lo is not known: fetches it, with rows after it if the table's pattern
+ * says so. 0: the caller queries the range cache again while it has ret_page (NULL: nothing was
+ * fetched); the row may still be unknown. Or -errno with the reason in caller->call. */
 int by_name_fetch_entity(struct by_name *by_name, struct caller *caller,
                          const struct question *question, struct page **ret_page);
 /* The same for the first row of the partition that begins at question->range.lo. */

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdatomic.h>
 
-#define AHEAD_FIRST 2 /* pages ahead, beside one for each that was taken */
+#define AHEAD_FIRST 2 /* pages ahead, plus one for each that was taken */
 
 /* Parts of the prefetcher's share of the cache: the most that waits to be taken or is in flight;
  * and the least that may do so, however much is held. A prefetcher apart from the cache uses all of
@@ -23,7 +23,7 @@
  * | RUNS     | as far ahead as it may              | a failure of what is waited for: FAILED; |
  * |          |                                     | of another: CAUTIOUS                     |
  * | CAUTIOUS | only what the consumer waits for    | an answer: RUNS; a failure of it: FAILED |
- * | FAILED   | nothing                             | the consumer takes the failure, or comes |
+ * | FAILED   | nothing                             | the consumer takes the failure, or reads |
  * |          |                                     | after FAILURE_KEPT_MS: CAUTIOUS          | */
 enum state { RUNS, CAUTIOUS, FAILED };
 
@@ -194,10 +194,10 @@ static double ahead_locked(const struct prefetcher *prefetcher)
 
 static bool may_run_ahead_locked(const struct prefetcher *prefetcher, bool has_room)
 {
-    bool asks_all = prefetcher->kind == READ_LEVEL || prefetcher->kind == READ_BORDERS ||
-                    (prefetcher->filter && prefetcher->is_awaited);
+    bool sends_all = prefetcher->kind == READ_LEVEL || prefetcher->kind == READ_BORDERS ||
+                     (prefetcher->filter && prefetcher->is_awaited);
     return has_room && prefetcher->state == RUNS &&
-           (asks_all || ahead_locked(prefetcher) < most_ahead_locked(prefetcher));
+           (sends_all || ahead_locked(prefetcher) < most_ahead_locked(prefetcher));
 }
 
 static bool may_send_locked(const struct prefetcher *prefetcher, bool has_room)
@@ -206,7 +206,7 @@ static bool may_send_locked(const struct prefetcher *prefetcher, bool has_room)
            (prefetcher->is_awaited || may_run_ahead_locked(prefetcher, has_room));
 }
 
-/* What waits to be taken or is in flight has room beside what is held. */
+/* The bytes that may wait to be taken or be in flight: the room that held pages leave. */
 static size_t window_bytes_locked(const struct prefetcher *prefetcher)
 {
     size_t share = share_bytes(&prefetcher->source), limit = prefetcher->ahead_bytes;
@@ -220,8 +220,8 @@ static size_t window_bytes_locked(const struct prefetcher *prefetcher)
  * there is no room for guesses or enough ahead. What a consumer waits for is sent at once, also
  * where the request window has no room: so no prefetcher starves another, and guesses that are
  * throttled or hang do not hold up what lies before them. */
-static bool ask_locked(struct prefetcher *prefetcher, bool has_room, int room,
-                       struct scan_request *ret)
+static bool take_request_locked(struct prefetcher *prefetcher, bool has_room, int room,
+                                struct scan_request *ret)
 {
     bool may_run_ahead = may_run_ahead_locked(prefetcher, has_room);
     if (ahead_locked(prefetcher) >= prefetcher->wanted - prefetcher->taken)
@@ -247,12 +247,12 @@ static struct job *next_job(struct prefetcher *prefetcher, const struct caller *
     struct request_window *window = prefetcher->source.window;
     unsigned lane = lane_of_table(prefetcher->table);
     int room = request_window_idle(window, lane);
-    bool has_room = request_window_enter(window, lane), is_got;
+    bool has_room = request_window_enter(window, lane), has_request;
     struct job *job = calloc(1, sizeof(*job));
     monitor_enter(&prefetcher->monitor);
-    is_got = job && may_send_locked(prefetcher, has_room) &&
-             ask_locked(prefetcher, has_room, room, &job->request);
-    if (is_got) {
+    has_request = job && may_send_locked(prefetcher, has_room) &&
+                  take_request_locked(prefetcher, has_room, room, &job->request);
+    if (has_request) {
         bool is_only = prefetcher->is_awaited && prefetcher->in_flight == 0;
         job->is_waited_for = job->request.is_head || is_only;
         job->is_for_consumer =
@@ -266,9 +266,9 @@ static struct job *next_job(struct prefetcher *prefetcher, const struct caller *
         atomic_fetch_add(&prefetcher->references, 1);
     }
     monitor_leave(&prefetcher->monitor);
-    if (is_got && !has_room)
+    if (has_request && !has_room)
         request_window_enter_anyway(window, lane);
-    if (is_got)
+    if (has_request)
         return job;
     if (has_room)
         request_window_give_back(window, lane);
@@ -305,14 +305,14 @@ static bool is_overtaken_locked(const struct prefetcher *prefetcher, const struc
 }
 
 /* Passes the answer to the scan. r < 0: gives the request back to it, and notes the failure. */
-static void tell(struct prefetcher *prefetcher, const struct job *job, int r, struct answer *answer,
-                 const struct seen *seen, struct call *call)
+static void add_answer(struct prefetcher *prefetcher, const struct job *job, int r,
+                       struct answer *answer, const struct seen *seen, struct call *call)
 {
     bool is_progress = r == 0 && answer_is_progress(answer);
     INSIDE(&prefetcher->monitor);
     prefetcher->requested_ms = MIN(prefetcher->requested_ms, seen->requested_ms);
     prefetcher->fetched += seen->was_fetched;
-    prefetcher->is_awaited = false; /* until the consumer has looked again */
+    prefetcher->is_awaited = false; /* until the consumer has checked again */
     if (r < 0) {
         scan_give_back(prefetcher->scan, job->request.id);
     } else if ((r = scan_add_answer(prefetcher->scan, job->request.id, answer)) < 0) {
@@ -353,22 +353,22 @@ static void perform(struct job *job)
     int64_t kept_ms = prefetcher->kind == READ_LEVEL ? source->kept_ms : source->kept_ms / 2;
     struct stamp since = prefetcher->since;
     since.requested_ms = MAX(since.requested_ms, began_ms - kept_ms);
-    const struct scan_question question = {.kind = prefetcher->kind,
-                                           .table = prefetcher->table,
-                                           .since = since,
-                                           .is_apart = prefetcher->is_apart,
-                                           .filter = prefetcher->filter,
-                                           .select = prefetcher->select,
-                                           .request = &job->request};
+    const struct scan_query query = {.kind = prefetcher->kind,
+                                     .table = prefetcher->table,
+                                     .since = since,
+                                     .is_apart = prefetcher->is_apart,
+                                     .filter = prefetcher->filter,
+                                     .select = prefetcher->select,
+                                     .request = &job->request};
     _cleanup_(answer_finish) struct answer answer = {0};
     struct seen seen = {.requested_ms = began_ms};
     request_slot_begin(&job->slot, &caller.call, source->clock);
-    int r = scan_answer(source->overlay, source->fetcher, &caller, &question, &answer, &seen);
+    int r = scan_answer(source->overlay, source->fetcher, &caller, &query, &answer, &seen);
     bool is_good = r == 0 && seen.was_fetched && page_rows(answer.page) > 0;
     enum request_end end = r == 0 && is_filtered(job) ? REQUEST_UNTIMED
                            : is_good                  ? REQUEST_GOOD
                                                       : REQUEST_OTHER;
-    tell(prefetcher, job, r, &answer, &seen, &caller.call);
+    add_answer(prefetcher, job, r, &answer, &seen, &caller.call);
     request_slot_end(&job->slot, &caller.call, r, end);
 }
 
@@ -441,31 +441,31 @@ static void forget_old_failure(struct prefetcher *prefetcher)
     check_locked(prefetcher);
 }
 
-enum look { LOOK_ITEM, LOOK_END, LOOK_FAILED, LOOK_WAIT, LOOK_STUCK };
+enum next { NEXT_ITEM, NEXT_END, NEXT_FAILED, NEXT_WAIT, NEXT_STUCK };
 
-static enum look look(struct prefetcher *prefetcher, bool may_wait, struct scan_item *ret,
-                      struct failure *ret_failure)
+static enum next find_next(struct prefetcher *prefetcher, bool may_wait, struct scan_item *ret,
+                           struct failure *ret_failure)
 {
-    enum look look;
+    enum next next;
     INSIDE(&prefetcher->monitor);
     enum scan_state state = take_locked(prefetcher, ret);
     if (state == SCAN_ITEM) {
-        look = LOOK_ITEM;
+        next = NEXT_ITEM;
     } else if (state == SCAN_END) {
-        look = LOOK_END;
+        next = NEXT_END;
     } else if (prefetcher->state == FAILED) {
-        look = LOOK_FAILED;
+        next = NEXT_FAILED;
         *ret_failure = prefetcher->failure;
         forget_failure_locked(prefetcher);
     } else if (prefetcher->jobs > 0) {
-        look = LOOK_WAIT;
+        next = NEXT_WAIT;
     } else {
-        look = LOOK_STUCK;
+        next = NEXT_STUCK;
     }
     prefetcher->is_awaited =
-        may_wait && prefetcher->state != FAILED && (look == LOOK_WAIT || look == LOOK_STUCK);
+        may_wait && prefetcher->state != FAILED && (next == NEXT_WAIT || next == NEXT_STUCK);
     check_locked(prefetcher);
-    return look;
+    return next;
 }
 
 /* Answers since the last call of this are progress: they put the consumer's deadline off. */
@@ -503,25 +503,25 @@ int prefetcher_next(struct prefetcher *prefetcher, struct caller *caller, bool m
     int r = 0;
     forget_old_failure(prefetcher);
     while (r == 0) {
-        enum look seen = look(prefetcher, may_wait, ret, &failure);
-        bool is_lacking = seen == LOOK_WAIT || seen == LOOK_STUCK;
+        enum next next = find_next(prefetcher, may_wait, ret, &failure);
+        bool is_lacking = next == NEXT_WAIT || next == NEXT_STUCK;
         bool is_sent =
-            seen != LOOK_FAILED && pump(prefetcher, is_lacking && may_wait ? caller : NULL);
+            next != NEXT_FAILED && pump(prefetcher, is_lacking && may_wait ? caller : NULL);
         if (is_lacking && !may_wait)
             return -EAGAIN;
-        switch (seen) {
-        case LOOK_ITEM:
+        switch (next) {
+        case NEXT_ITEM:
             return 1;
-        case LOOK_END:
+        case NEXT_END:
             return 0;
-        case LOOK_FAILED:
+        case NEXT_FAILED:
             caller->call.failure = failure;
             return failure.error;
-        case LOOK_STUCK: /* now it was requested, or even answered */
+        case NEXT_STUCK: /* now it was requested, or even answered */
             note_progress(prefetcher, caller, &answered);
             r = is_sent ? 0 : fail_stuck(prefetcher, caller);
             break;
-        case LOOK_WAIT:
+        case NEXT_WAIT:
             r = wait_for_answer(prefetcher, caller, &answered);
             break;
         }

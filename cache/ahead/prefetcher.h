@@ -98,8 +98,8 @@ void prefetcher_run_ahead(struct prefetcher *prefetcher);
 /* How many requests were answered so far, without those that known pages answered. */
 size_t prefetcher_fetched(const struct prefetcher *prefetcher);
 
-/* The prefetcher's share of the cache now. It runs ahead only in the room beside the bytes of taken
- * pages that the consumer holds. */
+/* The prefetcher's share of the cache now. It runs ahead only in the room left by the taken pages
+ * that the consumer holds, in bytes. */
 size_t prefetcher_share_bytes(const struct prefetcher *prefetcher);
 void prefetcher_set_held(struct prefetcher *prefetcher, size_t bytes);
 

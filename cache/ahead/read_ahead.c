@@ -86,9 +86,8 @@ static int find_known(const struct read_ahead *read_ahead, struct caller *caller
     return r < 0 ? call_fail(&caller->call, r, "out of memory") : r;
 }
 
-/* The answer to the question: what was known, or else what overlay_next finds after `reached`, the
- * result (-errno or not) of reading ahead. Counts the question once, however often it looked at the
- * cache. */
+/* The answer: what was known, or else what overlay_next finds after `reached`, the result (-errno
+ * or not) of reading ahead. Counts a hit or a miss once, however often the cache was read. */
 static int answer(struct read_ahead *read_ahead, struct caller *caller,
                   const struct question *question, const struct on_miss *on_miss, int known,
                   int reached, struct seen *ret)
@@ -144,10 +143,10 @@ static int reach_by_traversal(struct read_ahead *read_ahead, struct caller *call
                           : REACH_NOT;
 }
 
-/* Fetches what the question about a directory lacks at `position`, with what is read ahead. 0 or
- * -errno; overlay_next fetches what is still unknown then, at most *ret_top rows. A process that
- * traverses here lists the directory next: it gets at once what its listing would ask for. Fewer
- * rows would be a second miss at the same place, and its traversal would count as left. */
+/* Fetches what the lookup of a directory lacks at `position`, with what is read ahead. 0 or -errno;
+ * overlay_next fetches what is still unknown then, at most *ret_top rows. A process that traverses
+ * here lists the directory next: it gets at once what its listing would request. Fewer rows would
+ * be a second miss at the same place, and its traversal would count as left. */
 static int reach_directory(struct read_ahead *read_ahead, struct caller *caller,
                            enum directory_kind kind, const struct question *question,
                            struct bytes position, struct page **ret_page, int *ret_top)
@@ -201,7 +200,7 @@ static bool is_long(const struct read_ahead *read_ahead, const struct read_curso
 }
 
 /* Rows serve what the process opens next; keys are less, where the rows would not stay until then.
- * Of partitions rows are read as long as pages hold several of them: then they tell the names in as
+ * Of partitions rows are read as long as pages hold several of them: then they show the names in as
  * many requests as keys would. */
 static enum read_kind choose_kind(const struct read_ahead *read_ahead,
                                   const struct read_cursor *cursor, const struct read_step *step)
@@ -241,9 +240,9 @@ static int reach_by_cursor(struct read_ahead *read_ahead, struct caller *caller,
     return r;
 }
 
-/* The first miss is left to the listing itself: most directories are small. With one request at a
- * time nothing is gained ahead of a listing; but a scan of rows goes on inside a partition that a
- * page ends in, and over its border, where the listing could only ask for what is behind. */
+/* The listing itself reads at the first miss: most directories are small. With one request at a
+ * time nothing is gained ahead of a listing. But a scan of rows continues inside the partition that
+ * a page ends in, and over its border; a listing could only query what is after the border. */
 static bool gains_by_reader(const struct read_ahead *read_ahead, struct read_cursor *cursor,
                             enum read_kind kind, struct range directory)
 {

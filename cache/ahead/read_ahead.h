@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef CACHE_AHEAD_READ_AHEAD_H
 #define CACHE_AHEAD_READ_AHEAD_H
-/* The only module that decides what is read ahead. Lookups, listings and levels ask it their
- * questions. It answers from the range cache what is known there. What it does on a cache miss
- * depends on what the process does:
+/* The only module that decides what is read ahead. Lookups, listings and levels read through it. It
+ * answers from the range cache what is known there. What it does on a cache miss depends on what
+ * the process does:
  *
  * | the process...                       | a miss is read by                                      |
  * | opens entities by name               | one query, sized by the table's pattern (by_name.h)    |

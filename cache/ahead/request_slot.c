@@ -7,14 +7,14 @@ static int64_t sent_ms(const struct request_slot *slot)
     return MAX(slot->began_ms, slot->call->sent_ms);
 }
 
-/* Judged by the first attempt that failed: the window is halved before the request ends. */
+/* The first failed attempt is reported: the window is halved before the request ends. */
 static void note_wait(struct call_observer *observer, const struct failure *reason)
 {
     struct request_slot *slot = (struct request_slot *)observer;
     (void)reason;
-    if (!slot->is_judged)
+    if (!slot->is_reported)
         request_window_throttled(slot->window, sent_ms(slot), clock_now_ms(slot->clock));
-    slot->is_judged = true;
+    slot->is_reported = true;
 }
 
 void request_slot_begin(struct request_slot *slot, struct call *call, const struct clock *clock)
@@ -26,10 +26,10 @@ void request_slot_begin(struct request_slot *slot, struct call *call, const stru
     call->observer = &slot->observer;
 }
 
-static enum request_end judge(const struct request_slot *slot, int r, enum request_end end)
+static enum request_end choose_end(const struct request_slot *slot, int r, enum request_end end)
 {
     const struct call *call = slot->call;
-    if (slot->is_judged)
+    if (slot->is_reported)
         return REQUEST_OTHER;
     if (call->repeats > 0 || (r < 0 && call->failure.is_retryable))
         return REQUEST_THROTTLED;
@@ -38,7 +38,7 @@ static enum request_end judge(const struct request_slot *slot, int r, enum reque
 
 void request_slot_end(struct request_slot *slot, struct call *call, int r, enum request_end end)
 {
-    end = judge(slot, r, end);
+    end = choose_end(slot, r, end);
     int64_t now_ms = clock_now_ms(slot->clock);
     call->observer = slot->observer.outer;
     request_window_leave(slot->window, slot->lane, end, sent_ms(slot), now_ms);

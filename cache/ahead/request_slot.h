@@ -17,7 +17,7 @@ struct request_slot {
     const struct call *call;
     const struct clock *clock;
     int64_t began_ms;
-    bool is_judged;
+    bool is_reported;
 };
 
 /* The request is about to be sent by this call. */

@@ -137,8 +137,8 @@ static void grow_locked(struct request_window *window)
     window->largest = MAX(window->largest, window->size);
 }
 
-static void judge_locked(struct request_window *window, enum request_end end, int64_t sent_ms,
-                         int64_t ended_ms)
+static void note_end_locked(struct request_window *window, enum request_end end, int64_t sent_ms,
+                            int64_t ended_ms)
 {
     if (end == REQUEST_OTHER || sent_ms < window->fell_ms)
         return;
@@ -156,13 +156,13 @@ void request_window_leave(struct request_window *window, unsigned lane, enum req
 {
     LOCKED(&window->lock);
     count_locked(window, lane, -1);
-    judge_locked(window, end, sent_ms, ended_ms);
+    note_end_locked(window, end, sent_ms, ended_ms);
 }
 
 void request_window_throttled(struct request_window *window, int64_t sent_ms, int64_t now_ms)
 {
     LOCKED(&window->lock);
-    judge_locked(window, REQUEST_THROTTLED, sent_ms, now_ms);
+    note_end_locked(window, REQUEST_THROTTLED, sent_ms, now_ms);
 }
 
 void request_window_stats(struct request_window *window, struct request_window_stats *ret)

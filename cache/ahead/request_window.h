@@ -31,7 +31,7 @@ void request_window_give_back(struct request_window *window, unsigned lane);
 enum request_end {
     REQUEST_GOOD,      /* a page of normal size: its latency counts */
     REQUEST_UNTIMED,   /* a page whose latency is ignored: the service searched for rows */
-    REQUEST_THROTTLED, /* the service asked to slow down, or the request must be repeated */
+    REQUEST_THROTTLED, /* the service is overloaded, or the request must be repeated */
     REQUEST_OTHER, /* it failed for another reason, was cancelled, or its page is nearly empty */
 };
 /* A request that was sent has ended. If it was sent before the window was last halved, it does not

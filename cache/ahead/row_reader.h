@@ -21,14 +21,14 @@ void row_reader_destroy(struct row_reader *reader); /* takes NULL; cancels its r
 
 enum reach {
     REACH_NOT,      /* the reader has passed it, or it is too far ahead: the caller requests it */
-    REACH_IN_CACHE, /* it has arrived: the caller asks the range cache again while it has ret_page
-                       (NULL: the item has no page; or, in traversals.h, another thread took it,
-                       and its page may have been evicted) */
-    REACH_FULL,     /* must_fit, and the next page does not fit beside the held pages */
+    REACH_IN_CACHE, /* it has arrived: the caller queries the range cache again while it has
+                       ret_page (NULL: the item has no page; or, in traversals.h, another thread
+                       took it, and its page may have been evicted) */
+    REACH_FULL,     /* must_fit, and the next page does not fit with the held pages */
 };
-/* Takes items up to the one at `position`. If an item does not fit beside the held pages and
- * must_fit is false, the first held pages are given up for it. Returns enum reach, or -errno with
- * the reason in caller->call. */
+/* Takes items up to the one at `position`. If an item does not fit with the held pages and must_fit
+ * is false, the first held pages are given up for it. Returns enum reach, or -errno with the reason
+ * in caller->call. */
 int row_reader_reach(struct row_reader *reader, struct caller *caller, struct bytes position,
                      bool must_fit, struct page **ret_page);
 /* The process has reached `position` with rows from the range cache: takes the items that have

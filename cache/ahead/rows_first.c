@@ -6,7 +6,7 @@
 /* More rows than these are read faster as keys: where the first ones let expect so. */
 #define DENSE_FIRST_ROWS 24000
 #define DENSE_ROWS       64000
-#define SHORT_PAGES      4 /* within one partition, beside one a partition */
+#define SHORT_PAGES      4 /* within one partition, in addition to one a partition */
 
 static int read_traversed(const struct rows_first *rows_first, struct caller *caller,
                           const struct question *question, const struct owned_range *whole)
@@ -128,7 +128,7 @@ int rows_first_read(const struct rows_first *rows_first, struct caller *caller,
 {
     if (whole)
         return read_traversed(rows_first, caller, question, whole);
-    bool may_come_back = caller->process != 0; /* for the rows */
-    return may_come_back && is_new(rows_first, question) ? read_dense(rows_first, caller, question)
-                                                         : 0;
+    bool may_return = caller->process != 0; /* for the rows */
+    return may_return && is_new(rows_first, question) ? read_dense(rows_first, caller, question)
+                                                      : 0;
 }

@@ -17,9 +17,9 @@ struct rows_first {
     int fanout; /* of levels; 0: by their first rows */
 };
 
-/* Reads rows of the question's range that are not known.
+/* Reads the unknown rows of question->range.
  * - For a process that traverses (`whole` is not NULL): it visits these rows next. So as many as
- *   fit beside the held pages that it has not visited yet, and about 16 MiB at most: more would
+ *   fit with the held pages that it has not visited yet, and about 16 MiB at most: more would
  *   become too old before they are visited.
  * - For another process, only if nothing is known at the start of the range. Reading stops when
  *   more than `fanout` partitions were counted, or one with a whole page of rows, or several pages

@@ -7,7 +7,7 @@
 #include "cache/ahead/read_kind.h"
 #include "cache/queue/overlay.h"
 
-struct scan_question {
+struct scan_query {
     enum read_kind kind; /* of the scan */
     const char *table;
     struct stamp since; /* the oldest known answer that may be used */
@@ -19,6 +19,6 @@ struct scan_question {
 /* 0; or -errno with the reason in caller->call. ret_seen gets no run. The caller sets its
  * requested_ms to now; for a scan of keys it becomes older if the answer uses older pages. */
 int scan_answer(struct overlay *overlay, struct fetcher *fetcher, struct caller *caller,
-                const struct scan_question *question, struct answer *ret, struct seen *ret_seen);
+                const struct scan_query *wanted, struct answer *ret, struct seen *ret_seen);
 
 #endif

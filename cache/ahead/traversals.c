@@ -21,7 +21,7 @@ struct traversal {
 struct traversals {
     struct prefetcher_source source;
     int64_t end_ms;
-    struct monitor monitor; /* tells that one is no longer BUSY */
+    struct monitor monitor; /* notified when one is no longer BUSY */
     /* guarded by monitor; the reader of a BUSY one belongs to its thread */
     struct traversal all[TRAVERSALS_MAX];
 };

@@ -13,13 +13,13 @@
 #define REPORT_EVERY_MS 1000
 #define NOWHERE         UINT64_MAX /* `first` of a batch that lost its place */
 
-/* | state    | the batch                       | left by                               |
+/* | state    | the batch                       | ends with                             |
  * | NEW      | at no place                     | the first call                        |
- * | BEGUN    | at the start, without entries   | the first entry returned: GOES_ON     |
- * | GOES_ON  | anywhere, or lost its place     | the sure end: COMPLETE; cookie 0      |
- * | COMPLETE | nothing is after it             | going back: GOES_ON; cookie 0         |
- * A listing of a level uses no batch; its level tells the end. */
-enum state { NEW, BEGUN, GOES_ON, COMPLETE };
+ * | BEGUN    | at the start, without entries   | the first entry returned: READING     |
+ * | READING  | anywhere, or lost its place     | the sure end: COMPLETE; cookie 0      |
+ * | COMPLETE | nothing is after it             | going back: READING; cookie 0         |
+ * A listing of a level uses no batch; its level knows the end. */
+enum state { NEW, BEGUN, READING, COMPLETE };
 
 /* The entries that one run of rows gave, cookies first + 1 to first + n: each row, or each row that
  * begins a partition. */
@@ -29,8 +29,8 @@ struct batch {
     struct run run;
     struct buffer starts; /* of partitions: n rows, size_t */
     int64_t requested_ms;
-    uint64_t floor;           /* of the range cache, from before it was asked for */
-    struct buffer begin, end; /* positions: where it was asked from, and what is after it */
+    uint64_t floor;           /* of the range cache, from before it was read */
+    struct buffer begin, end; /* positions: where it was read from, and what is after it */
 };
 
 struct listing {
@@ -64,7 +64,7 @@ static void batch_finish(struct batch *batch)
 }
 
 /* Makes the batch empty. It now stands before the entry after `cookie`, where the batch ended. */
-static int batch_go_on(struct batch *batch, uint64_t cookie)
+static int batch_continue(struct batch *batch, uint64_t cookie)
 {
     run_finish(&batch->run);
     buffer_clear(&batch->starts);
@@ -75,13 +75,13 @@ static int batch_go_on(struct batch *batch, uint64_t cookie)
     return MIN(batch->end.error, r);
 }
 
-/* Makes the batch empty, at another place. `position`: where the row of the entry after `cookie` is
- * sought. */
+/* Makes the batch empty, at another place. `position`: where reading continues for the entry after
+ * `cookie`. */
 static int batch_begin(struct batch *batch, uint64_t cookie, struct bytes position)
 {
     buffer_clear(&batch->end);
     (void)buffer_append(&batch->end, position);
-    return batch_go_on(batch, cookie);
+    return batch_continue(batch, cookie);
 }
 
 /* The row of the batch's entry i. */
@@ -157,8 +157,8 @@ void listing_close(struct listing *listing)
 }
 
 /* A listing that has shown nothing does not begin anew: after a failure its answers need not be
- * younger than before. A listing with a filter also keeps its end, because
- * to find it again needs requests. */
+ * younger than before. A listing with a filter also keeps its end, because to find it again needs
+ * requests. */
 static bool is_to_begin(const struct listing *listing, uint64_t cookie)
 {
     const struct batch *batch = &listing->batch;
@@ -222,7 +222,7 @@ static int batch_replace(struct listing *listing, struct seen *seen)
 {
     struct batch *batch = &listing->batch;
     bookmarks_add(&listing->bookmarks, batch->first + batch->n, buffer_bytes(&batch->end));
-    int r = batch_go_on(batch, batch->first + batch->n);
+    int r = batch_continue(batch, batch->first + batch->n);
     if (r < 0)
         return r;
     batch->run = seen->run;
@@ -272,8 +272,8 @@ static int would_wait(const struct listing *listing, bool names_suffice)
     return r < 0 ? r : r == KNOWN_NOT;
 }
 
-static int ask(struct listing *listing, struct caller *caller, bool names_suffice, bool may_wait,
-               struct seen *ret)
+static int read_next(struct listing *listing, struct caller *caller, bool names_suffice,
+                     bool may_wait, struct seen *ret)
 {
     uint64_t listed = listing->batch.first + listing->batch.n;
     struct read_step step = {.directory = &listing->directory,
@@ -309,10 +309,10 @@ static int fill(struct listing *listing, struct caller *caller, bool names_suffi
 {
     struct seen seen = {0};
     uint64_t floor = range_cache_floor(listing->source->read->cache, listing->table);
-    int r = ask(listing, caller, names_suffice, may_wait, &seen);
+    int r = read_next(listing, caller, names_suffice, may_wait, &seen);
     if (r < 0)
         return r == -ENOENT ? vanished(caller) : r;
-    listing->state = r == 0 ? COMPLETE : GOES_ON;
+    listing->state = r == 0 ? COMPLETE : READING;
     if (r == 0)
         return 0;
     r = batch_replace(listing, &seen);
@@ -332,7 +332,7 @@ static int read_again(struct listing *listing, uint64_t cookie)
     int r = cookie == batch->first
                 ? buffer_append(&position, buffer_bytes(&batch->begin))
                 : position_behind_entry(listing, cookie - batch->first - 1, &position);
-    listing->state = GOES_ON;
+    listing->state = READING;
     return r < 0 ? r : batch_begin(batch, cookie, buffer_bytes(&position));
 }
 
@@ -365,7 +365,7 @@ static int seek(struct listing *listing, const struct caller *caller, uint64_t c
     const struct bookmark *bookmark = bookmarks_find(&listing->bookmarks, cookie);
     if (!bookmark)
         return begin_anew(listing, caller);
-    listing->state = GOES_ON;
+    listing->state = READING;
     return batch_begin(batch, bookmark->cookie, buffer_bytes(&bookmark->position));
 }
 
@@ -418,7 +418,7 @@ static int next_of_level(struct listing *listing, struct caller *caller, uint64_
     struct level_name name;
     int r = level_name(listing->level, caller, cookie, may_wait, &name);
     if (r >= 0)
-        listing->state = GOES_ON;
+        listing->state = READING;
     if (r == 0)
         note_form(listing, caller, cookie);
     if (r <= 0)
@@ -434,7 +434,7 @@ static int next_of_level(struct listing *listing, struct caller *caller, uint64_
     return 1;
 }
 
-/* How long the batch's entry i holds for callers that ask for it by name. */
+/* How long the batch's entry i is valid for lookups of its name. */
 static int64_t shown_ms(const struct listing *listing, size_t i, int64_t valid_ms)
 {
     const struct listing_source *source = listing->source;
@@ -486,7 +486,7 @@ int listing_next(struct listing *listing, struct caller *caller, uint64_t cookie
 }
 
 /* What is known of the range since the listing: enum knowledge, or -ENOMEM. */
-static int look(const struct listing *listing, struct range range)
+static int find_known(const struct listing *listing, struct range range)
 {
     const struct read_ahead_source *read = listing->source->read;
     struct question question = {.table = listing->table,
@@ -501,13 +501,13 @@ static int look(const struct listing *listing, struct range range)
 
 int listing_knows_row(const struct listing *listing, struct range range)
 {
-    int r = look(listing, range);
+    int r = find_known(listing, range);
     return r < 0 ? r : r == KNOWN_ROWS;
 }
 
 int listing_knows_none(const struct listing *listing, struct range range)
 {
-    int r = look(listing, range);
+    int r = find_known(listing, range);
     return r < 0 ? r : r == KNOWN_EMPTY;
 }
 
@@ -517,15 +517,15 @@ static int is_unshown(const struct listing *listing, struct bytes lo, bool is_em
 {
     bool is_partition = position_has_row(lo);
     struct bytes key = position_partition_key(lo);
-    enum level_shows told =
+    enum level_shows shown =
         listing->level ? level_shows(listing->level, key, !is_partition) : LEVEL_SHOWS_PREFIX;
-    if (told != LEVEL_SHOWS_PREFIX)
-        return told == LEVEL_SHOWS_NOTHING;
+    if (shown != LEVEL_SHOWS_PREFIX)
+        return shown == LEVEL_SHOWS_NOTHING;
     _cleanup_(buffer_finish) struct buffer hi = {.max = POSITION_MAX_BYTES};
     int r = is_partition ? position_append_behind(&hi, key)
                          : prefix_append_successor(&hi, lo, listing->directory.range.hi);
     if (r == 0)
-        r = look(listing, (struct range){lo, buffer_bytes(&hi)});
+        r = find_known(listing, (struct range){lo, buffer_bytes(&hi)});
     return r < 0 ? r : r == KNOWN_EMPTY || (r == KNOWN_NOT && is_empty);
 }
 

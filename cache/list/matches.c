@@ -8,7 +8,7 @@ struct matches {
     struct filter *filter;
     struct prefetcher *prefetcher; /* NULL: none runs */
     struct stamp since;            /* the start of the scan */
-    struct buffer at;              /* where the caller asked last */
+    struct buffer at;              /* where the caller read from last */
     struct run rows; /* taken from the prefetcher; the caller has not reached its end */
 };
 
@@ -65,8 +65,8 @@ static int begin(struct matches *matches, struct caller *caller, struct bytes lo
 
 /* What is known of the row from answers and changes since the scan began: enum knowledge, or
  * -ENOMEM. Older knowledge does not count: another client may have stored the row again. */
-static int look(const struct matches *matches, const struct page *page, size_t row,
-                struct seen *ret)
+static int find_known(const struct matches *matches, const struct page *page, size_t row,
+                      struct seen *ret)
 {
     struct range_end end;
     const struct question question = {.table = matches->directory->table,
@@ -81,7 +81,7 @@ static int look(const struct matches *matches, const struct page *page, size_t r
 static int is_current(const struct matches *matches, const struct page *page, size_t row,
                       struct seen *ret)
 {
-    int r = look(matches, page, row, ret);
+    int r = find_known(matches, page, row, ret);
     if (r == KNOWN_NOT) {
         ret->requested_ms = matches->since.requested_ms;
         return 1;

@@ -5,9 +5,10 @@
  * session handle signals. Any thread. */
 #include <pthread.h>
 
-/* Measured: a request to an account in a file uses 32 KiB of stack, a request over TLS 14 KiB, and
- * a batch 60 KiB more. Each struct range_end (client/base/position.h) takes 8 KiB: a request has up
- * to four of them at a time. */
+/* Measured: of its stack a thread uses at most 47 KiB, for a batch with the largest keys; a query
+ * uses 17 KiB (tests/mount/test_thread_stacks.py). Each struct range_end (client/base/position.h)
+ * takes 8 KiB: a frame has at most two of them (frame_limit in meson.build), a request up to four
+ * at a time. */
 #define THREAD_STACK_BYTES ((size_t)256 << 10)
 
 /* 0 or an errno of pthread_create. */

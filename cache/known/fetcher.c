@@ -30,13 +30,13 @@ struct flight {
     struct delayed delayed;
     LIST_ENTRY(flight) entry;
     struct fetcher *fetcher;
-    struct fetch fetch;    /* the leader's; valid while FLYING */
-    struct stamp stamp;    /* from before anything was sent */
-    uint64_t token_order;  /* of a page that follows a token: continuation_order; else 0 */
-    struct caller *leader; /* used by its thread alone, as has_arrived and requested_ms are */
-    bool is_passing;       /* its page is handed out, and not put into the cache */
-    bool has_arrived;      /* an answer, of whatever kind */
-    int64_t requested_ms;  /* when the first of its pages was requested */
+    struct fetch fetch;        /* the leader's; valid while FLYING */
+    struct stamp stamp;        /* from before anything was sent */
+    struct token_origin token; /* of a page that follows a token; else 0 */
+    struct caller *leader;     /* used by its thread alone, as has_arrived and requested_ms are */
+    bool is_passing;           /* its page is handed out, and not put into the cache */
+    bool has_arrived;          /* an answer, of whatever kind */
+    int64_t requested_ms;      /* when the first of its pages was requested */
     pthread_cond_t changed;
     /* guarded by the fetcher's lock; the result is fixed once LANDED */
     size_t users;   /* callers that lead or joined */
@@ -300,8 +300,8 @@ static int keep(struct flight *flight, struct page *page)
         note_table(flight, true, stamp);
     else
         report_listed(flight, page);
-    if (flight->token_order > 0 && !range_is_empty(page_range(page)))
-        stamp.order = flight->token_order;
+    if (flight->token.order > 0 && !range_is_empty(page_range(page)))
+        stamp.order = flight->token.order;
     int r = flight->is_passing
                 ? 0
                 : range_cache_put(flight->fetcher->source.cache, flight->fetch.table, page, stamp);
@@ -492,27 +492,49 @@ int fetcher_fetch(struct fetcher *fetcher, struct caller *caller, const struct f
     return fetcher_explain(fetcher, fetch->table, caller, r);
 }
 
+/* Has the consumer paused for longer than ttl since it got the token? A row that another client has
+ * stored since then, before the row that the token names, would be in no page, and the range cache
+ * would show it as absent. ret: what a query without the token requests instead. */
+static bool is_token_old(const struct fetcher *fetcher, const struct query *query,
+                         struct range_end *end, struct range *ret)
+{
+    int64_t ttl_ms = fetcher->source.ttl_ms;
+    if (!query->after || query->filter || query->select || ttl_ms == 0)
+        return false;
+    int64_t arrived_ms = continuation_origin(query->after).arrived_ms;
+    struct range rest = {continuation_position(query->after), query->range.hi};
+    *ret = range_expressible_part(rest, end);
+    return clock_now_ms(fetcher->source.clock) - arrived_ms > ttl_ms && !range_is_empty(*ret);
+}
+
 int fetcher_query(struct fetcher *fetcher, struct caller *caller, const struct query *query,
                   bool is_kept, struct answer *ret)
 {
     struct query own = *query;
+    struct range_end end;
+    struct range rest;
+    *ret = (struct answer){0};
+    bool begins_anew = is_kept && is_token_old(fetcher, query, &end, &rest);
     struct flight flight = {
         .fetcher = fetcher,
-        .fetch = {.table = query->table, .range = query->range},
+        .fetch = {.table = query->table,
+                  .range = begins_anew ? rest : query->range,
+                  .top = query->top,
+                  .keys_only = query->keys_only},
         .leader = caller,
         .is_passing = !is_kept,
-        .token_order = continuation_order(query->after),
+        .token = begins_anew ? (struct token_origin){0} : continuation_origin(query->after),
         .stamp = stamp_take(fetcher->source.orders, clock_now_ms(fetcher->source.clock))};
     (void)pthread_mutex_lock(&fetcher->lock);
     fetcher->stats.flights++;
     (void)pthread_mutex_unlock(&fetcher->lock);
     observe(&flight);
-    int r = request_page(&flight, &own, ret);
+    int r = begins_anew ? request_rows(&flight, &ret->page) : request_page(&flight, &own, ret);
     stop_observing(&flight);
+    const struct token_origin origin = {clock_now_ms(fetcher->source.clock), flight.stamp.order};
     if (r == 0 && ret->next)
-        continuation_set_order(ret->next, page_rows(ret->page) > 0 || !query->after
-                                              ? flight.stamp.order
-                                              : flight.token_order);
+        continuation_set_origin(ret->next,
+                                page_rows(ret->page) > 0 || !query->after ? origin : flight.token);
     if (r == 0)
         r = keep(&flight, ret->page);
     else if (r == -ENOENT)

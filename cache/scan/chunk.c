@@ -58,16 +58,10 @@ static struct range remainder_of(const struct chunk *chunk)
     return (struct range){buffer_bytes(&chunk->cursor), buffer_bytes(&chunk->end)};
 }
 
-/* One query is inside one partition, or for whole partitions. So ["a\0x", "c\0y") has three
- * pieces: the rest of "a", whole partitions up to "c", and the start of "c". */
 int chunk_append_expressible_end(const struct chunk *chunk, struct buffer *ret)
 {
-    struct range range = remainder_of(chunk);
-    if (range_is_expressible(range))
-        return buffer_append(ret, range.hi);
-    bool begins_inside = position_row_key(range.lo).size > 0;
-    (void)buffer_append(ret, position_partition_key(begins_inside ? range.lo : range.hi));
-    return buffer_append(ret, begins_inside ? BYTES_LITERAL(POSITION_AFTER) : BYTES_LITERAL("\0"));
+    struct range_end end;
+    return buffer_append(ret, range_expressible_part(remainder_of(chunk), &end).hi);
 }
 
 bool chunk_can_split(const struct chunk *chunk, struct bytes position)

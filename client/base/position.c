@@ -220,3 +220,16 @@ bool range_is_expressible(struct range range)
     return range_is_in_partition(range) ||
            (is_partition_border(range.lo) && is_partition_border(range.hi));
 }
+
+struct range range_expressible_part(struct range range, struct range_end *end)
+{
+    if (range_is_expressible(range))
+        return range;
+    bool begins_inside = position_row_key(range.lo).size > 0;
+    struct bytes key = position_partition_key(begins_inside ? range.lo : range.hi);
+    if (key.size >= sizeof(end->data))
+        return (struct range){range.lo, range.lo};
+    memcpy(end->data, key.data, key.size);
+    end->data[key.size] = begins_inside ? POSITION_AFTER[0] : '\0';
+    return (struct range){range.lo, {end->data, key.size + 1}};
+}

@@ -78,5 +78,9 @@ struct range range_meet(struct range a, struct range b); /* the intersection; ma
 bool range_is_in_partition(struct range range);
 /* Can one query request it? It lies in one partition, or consists of whole partitions. */
 bool range_is_expressible(struct range range);
+/* The longest part of the range, from its beginning, that one query can request; its end may be in
+ * *end. Example: ["a\0x", "c\0y") has three such parts: the rest of "a", the whole partitions up to
+ * "c", and the beginning of "c". Empty if a key is longer than that of a row. */
+struct range range_expressible_part(struct range range, struct range_end *end);
 
 #endif

@@ -11,7 +11,7 @@ struct continuation {
     struct buffer token, position, milestone;
     size_t steps, limit;
     struct empty_run empty_run;
-    uint64_t order;
+    struct token_origin origin;
     bool is_progress;
 };
 
@@ -66,14 +66,14 @@ void continuation_set_empty_run(struct continuation *continuation, struct empty_
     continuation->empty_run = run;
 }
 
-uint64_t continuation_order(const struct continuation *continuation)
+struct token_origin continuation_origin(const struct continuation *continuation)
 {
-    return continuation ? continuation->order : 0;
+    return continuation ? continuation->origin : (struct token_origin){0};
 }
 
-void continuation_set_order(struct continuation *continuation, uint64_t order)
+void continuation_set_origin(struct continuation *continuation, struct token_origin origin)
 {
-    continuation->order = order;
+    continuation->origin = origin;
 }
 
 void continuation_destroy(struct continuation *continuation)

@@ -12,7 +12,7 @@
 /* Where the next page of a query begins: the service's opaque token, and the position after the
  * last row so far. The wrapper sets the position; an empty page leaves it unchanged. The range that
  * the next page covers begins there; so does a new query if the token has expired. Only the
- * wrappers and the fetcher (its order) change it. */
+ * wrappers and the fetcher (its origin) change it. */
 struct continuation;
 /* For implementations: they pass an empty position, which the wrapper sets. A decorator whose token
  * contains the token of its inner store creates a continuation with the inner token and the
@@ -33,10 +33,14 @@ struct empty_run {
 };
 struct empty_run continuation_empty_run(const struct continuation *continuation); /* NULL: none */
 void continuation_set_empty_run(struct continuation *continuation, struct empty_run run);
-/* For the fetcher: the order (cache/known/stamp.h) of the request that gave the token, or that gave
- * the last row before it. NULL, or not set: 0. */
-uint64_t continuation_order(const struct continuation *continuation);
-void continuation_set_order(struct continuation *continuation, uint64_t order);
+/* For the fetcher: the answer that gave the token, or the last row before it. When it arrived
+ * (monotonic), and the order of its request (cache/known/stamp.h). */
+struct token_origin {
+    int64_t arrived_ms;
+    uint64_t order;
+};
+struct token_origin continuation_origin(const struct continuation *continuation); /* NULL: 0, 0 */
+void continuation_set_origin(struct continuation *continuation, struct token_origin origin);
 void continuation_destroy(struct continuation *continuation); /* takes NULL */
 
 struct query {

@@ -381,7 +381,7 @@ static void what_a_traversal_has_passed_is_fetched_for_its_listing(void **state)
     assert_int_equal(request(&setup, before + 1)->top, 1000);
     assert_int_equal(find_partition(&setup, later), 1);
     for (size_t i = parts_asked(&setup.parts); i > before; i--)
-        assert_begins_at(&setup, i, first.range.lo);
+        assert_true(bytes_compare(buffer_bytes(&request(&setup, i)->lo), later.lo) < 0);
     tear_down(&setup);
 }
 

@@ -291,6 +291,72 @@ static void a_row_that_was_stored_between_two_pages_stays_known(void **state)
     }
 }
 
+/* Another client stores a row before the one that the token names. With a token that is older than
+ * ttl the row would be known as absent. */
+static void a_token_that_is_older_than_ttl_is_not_used(void **state)
+{
+    (void)state;
+    const struct range partition = PARTITION;
+    const struct {
+        struct range range;
+        const char *filter;
+        int64_t pause_ms;
+        bool shows_new, has_token;
+        struct bytes end; /* of what the page covers */
+    } cases[] = {
+        {partition, NULL, TTL_MS, false, true, ROW("00003").hi},
+        {partition, NULL, TTL_MS + 1, true, false, ROW("00002").hi},
+        {RANGE_ALL, NULL, TTL_MS + 1, true, false, ROW("00002").hi},
+        {partition, "PartitionKey eq 'p'", TTL_MS + 1, false, true, {0}},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct fetching fetching;
+        struct answer answer = {0};
+        fetching_set_up(&fetching, (struct fetching_options){0});
+        fetching_add_rows(&fetching, "p", 5);
+        struct query query = {
+            .table = "t", .range = cases[i].range, .filter = cases[i].filter, .top = 2};
+        query_rows(&fetching, &query, &answer);
+        memory_store_write(fetching.memory, &(struct write){.kind = WRITE_INSERT,
+                                                            .position = ROW("00001a").lo,
+                                                            .text = BYTES_LITERAL("{}")});
+        fetching.now_ms += cases[i].pause_ms;
+        query_rows(&fetching, &query, &answer);
+        assert_int_equal(page_rows(answer.page), 2);
+        assert_bytes(page_position(answer.page, 0),
+                     cases[i].shows_new ? ROW("00001a").lo : ROW("00002").lo);
+        assert_int_equal(answer.next != NULL, cases[i].has_token);
+        if (!cases[i].filter)
+            assert_bytes(page_range(answer.page).hi, cases[i].end);
+        assert_known(&fetching, "t", ROW("00001a"), false,
+                     cases[i].shows_new ? KNOWN_ROWS
+                     : cases[i].filter  ? KNOWN_NOT
+                                        : KNOWN_EMPTY);
+        answer_finish(&answer);
+        fetching_tear_down(&fetching);
+    }
+}
+
+/* A query from inside a partition goes to its end, and no further: else two requests are one. */
+static void a_query_that_begins_anew_ends_with_its_partition(void **state)
+{
+    (void)state;
+    struct fetching fetching;
+    struct answer answer = {0};
+    fetching_set_up(&fetching, (struct fetching_options){0});
+    fetching_add_rows(&fetching, "p", 3);
+    fetching_add_rows(&fetching, "q", 3);
+    struct query query = {.table = "t", .range = RANGE_ALL, .top = 3};
+    query_rows(&fetching, &query, &answer);
+    fetching.now_ms += TTL_MS + 1;
+    query_rows(&fetching, &query, &answer);
+    assert_int_equal(page_rows(answer.page), 0);
+    assert_bytes(page_range(answer.page).hi, B("p\x01"));
+    assert_null(answer.next);
+    answer_finish(&answer);
+    fetching_tear_down(&fetching);
+}
+
 /* A page of a filter has no gaps. So its rows replace what another process has read since the
  * token's request. */
 static void a_row_of_a_filter_is_as_young_as_its_page(void **state)
@@ -426,6 +492,8 @@ int main(void)
         cmocka_unit_test(tokens_that_never_end_are_an_error),
         cmocka_unit_test(tokens_in_a_circle_are_an_error),
         cmocka_unit_test(a_row_that_was_stored_between_two_pages_stays_known),
+        cmocka_unit_test(a_token_that_is_older_than_ttl_is_not_used),
+        cmocka_unit_test(a_query_that_begins_anew_ends_with_its_partition),
         cmocka_unit_test(a_row_of_a_filter_is_as_young_as_its_page),
         cmocka_unit_test(a_scans_pages_are_kept_and_counted),
         cmocka_unit_test(a_page_that_is_not_kept_is_handed_out),

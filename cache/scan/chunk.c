@@ -44,6 +44,27 @@ void chunk_destroy(struct chunk *chunk)
     free(chunk);
 }
 
+int chunk_list_init(struct chunk_list *list, struct range range)
+{
+    struct chunk *chunk;
+    TAILQ_INIT(list);
+    if (range_is_empty(range))
+        return 0;
+    int r = chunk_create(range, &chunk);
+    if (r == 0)
+        TAILQ_INSERT_TAIL(list, chunk, link);
+    return r;
+}
+
+size_t chunk_list_waiting_pages(const struct chunk_list *list)
+{
+    const struct chunk *chunk;
+    size_t pages = 0;
+    TAILQ_FOREACH(chunk, list, link)
+    pages += chunk->waiting_pages;
+    return pages;
+}
+
 void chunk_list_finish(struct chunk_list *list)
 {
     struct chunk *chunk;

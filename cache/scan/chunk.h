@@ -51,8 +51,11 @@ struct chunk {
 TAILQ_HEAD(chunk_list, chunk);
 
 int chunk_create(struct range range, struct chunk **ret);
-void chunk_destroy(struct chunk *chunk);         /* takes NULL; not on a list */
+void chunk_destroy(struct chunk *chunk); /* takes NULL; not on a list */
+/* The list has one chunk, of the range; none if the range is empty. -ENOMEM: none. */
+int chunk_list_init(struct chunk_list *list, struct range range);
 void chunk_list_finish(struct chunk_list *list); /* destroys its chunks */
+size_t chunk_list_waiting_pages(const struct chunk_list *list);
 
 /* Appends the greatest end such that one query can request [cursor, that end): `end` itself if one
  * query can request all. */

@@ -275,12 +275,7 @@ static enum scan_state filtered_take(struct scan *scan, struct scan_item *ret)
 
 static double filtered_waiting(const struct scan *scan)
 {
-    const struct filtered_scan *self = (const struct filtered_scan *)scan;
-    size_t pages = 0;
-    for (const struct chunk *chunk = TAILQ_FIRST(&self->chunks); chunk;
-         chunk = TAILQ_NEXT(chunk, link))
-        pages += chunk->waiting_pages;
-    return (double)pages;
+    return (double)chunk_list_waiting_pages(&((const struct filtered_scan *)scan)->chunks);
 }
 
 static void filtered_set_window(struct scan *scan, size_t window_bytes)
@@ -314,16 +309,11 @@ int scan_filtered_create(struct range range, const struct scan_limits *limits, s
         return -ENOMEM;
     _cleanup_(scan_destroyp) struct scan *scan = &self->scan;
     *self = (struct filtered_scan){.scan = {&filtered_ops}, .limits = *limits, .stride = 1};
-    TAILQ_INIT(&self->chunks);
     for (size_t i = 0; i < BORDERS_MAX; i++)
         buffer_init(&self->borders[i], POSITION_MAX_BYTES);
     buffer_init(&self->point, POSITION_MAX_BYTES);
-    struct chunk *chunk = NULL;
-    int r = range_is_empty(range) ? 0 : chunk_create(range, &chunk);
-    if (r < 0)
-        return r;
-    if (chunk)
-        TAILQ_INSERT_TAIL(&self->chunks, chunk, link);
-    *ret = TAKE_PTR(scan);
-    return 0;
+    int r = chunk_list_init(&self->chunks, range);
+    if (r == 0)
+        *ret = TAKE_PTR(scan);
+    return r;
 }

@@ -371,11 +371,7 @@ static enum scan_state rows_take(struct scan *scan, struct scan_item *ret)
 
 static double rows_waiting(const struct scan *scan)
 {
-    const struct row_scan *self = (const struct row_scan *)scan;
-    size_t pages = 0;
-    for (const struct chunk *chunk = first_chunk(self); chunk; chunk = next_chunk(chunk))
-        pages += chunk->waiting_pages;
-    return (double)pages;
+    return (double)chunk_list_waiting_pages(&((const struct row_scan *)scan)->chunks);
 }
 
 static void rows_set_window(struct scan *scan, size_t window_bytes)
@@ -412,17 +408,12 @@ int scan_rows_create(struct range range, const struct scan_limits *limits, struc
         (struct row_scan){.scan = {&rows_ops},
                           .limits = *limits,
                           .window = {.limit_bytes = limits->window_bytes, .page_rows = page_rows}};
-    TAILQ_INIT(&self->chunks);
     buffer_init(&self->previous, POSITION_MAX_BYTES);
     buffer_init(&self->point, POSITION_MAX_BYTES);
-    int r = row_splitter_init(&self->splitter, page_rows);
-    struct chunk *chunk = NULL;
-    if (r == 0 && !range_is_empty(range))
-        r = chunk_create(range, &chunk);
-    if (r < 0)
-        return r;
-    if (chunk)
-        TAILQ_INSERT_TAIL(&self->chunks, chunk, link);
-    *ret = TAKE_PTR(scan);
-    return 0;
+    int r = chunk_list_init(&self->chunks, range);
+    if (r == 0)
+        r = row_splitter_init(&self->splitter, page_rows);
+    if (r == 0)
+        *ret = TAKE_PTR(scan);
+    return r;
 }

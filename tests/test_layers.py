@@ -1,10 +1,9 @@
 #!/usr/bin/python3
 """The layering test finds what it is there to find: each violation, planted in a copy of a tree that has none."""
 import pathlib
-import subprocess
-import sys
-import tempfile
 import unittest
+
+import planted
 
 LAYERS = pathlib.Path(__file__).with_name("layers")
 
@@ -58,14 +57,7 @@ BAD = [
 
 
 def check(extra):
-    with tempfile.TemporaryDirectory() as directory:
-        for name, text in {**GOOD, **extra}.items():
-            path = pathlib.Path(directory, name)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
-        return subprocess.run(
-            [sys.executable, LAYERS, directory], capture_output=True, text=True, timeout=60
-        )
+    return planted.check(LAYERS, {**GOOD, **extra})
 
 
 class LayersTest(unittest.TestCase):
@@ -84,10 +76,7 @@ class LayersTest(unittest.TestCase):
                 self.assertIn(said, done.stdout)
 
     def test_a_tree_without_sources_is_no_success(self):
-        with tempfile.TemporaryDirectory() as directory:
-            self.assertEqual(
-                subprocess.run([LAYERS, directory], capture_output=True, timeout=60).returncode, 1
-            )
+        self.assertEqual(planted.check(LAYERS, {}).returncode, 1)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,9 @@
 #!/usr/bin/python3
 """The test of the rooms finds what it is there to find: each violation, planted in a tree that has none."""
 import pathlib
-import subprocess
-import sys
-import tempfile
 import unittest
+
+import planted
 
 ROOMS = pathlib.Path(__file__).with_name("rooms")
 
@@ -33,12 +32,7 @@ BAD = [
 
 
 def check(extra):
-    with tempfile.TemporaryDirectory() as directory:
-        for name, text in {**GOOD, **extra}.items():
-            path = pathlib.Path(directory, name)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
-        return subprocess.run([sys.executable, ROOMS, directory], capture_output=True, text=True, timeout=60)
+    return planted.check(ROOMS, {**GOOD, **extra})
 
 
 class RoomsTest(unittest.TestCase):
@@ -87,8 +81,7 @@ class RoomsTest(unittest.TestCase):
         self.assertEqual(found, "contrib/docs/code.md: client/base/byte is neither a module nor a room\n")
 
     def test_a_tree_without_sources_is_no_success(self):
-        with tempfile.TemporaryDirectory() as directory:
-            self.assertEqual(subprocess.run([ROOMS, directory], capture_output=True, timeout=60).returncode, 1)
+        self.assertEqual(planted.check(ROOMS, {}).returncode, 1)
 
 
 if __name__ == "__main__":

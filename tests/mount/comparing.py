@@ -1,8 +1,9 @@
 """What the tests of `tablefuse diff` and `tablefuse sync` share."""
 import re
 
-from expected import partition_name
+from expected import partition_name, utf16_order
 from harness import FAULTY, TABLEFUSE, environment, run
+from importing import imported, row
 from test_export import source
 
 FOUND = re.compile(
@@ -58,6 +59,46 @@ def is_equal(begin, end, **options):
 def path_of(key):
     """Of keys without characters that the tree escapes."""
     return f"{partition_name(key[0])}/{key[1]}.json"
+
+
+def table_of(service, name, rows):
+    assert imported(service, name, rows, "--create").refused == 0
+    return service, name
+
+
+def key_of(each):
+    return each["PartitionKey"], each["RowKey"]
+
+
+def random_row(chance):
+    return row(f"p{chance.randrange(5)}", f"r{chance.randrange(200):03}", A=chance.randrange(3), B="x" * chance.randrange(5))
+
+
+def random_tables(chance):
+    """Two tables, each {key: row}: in the second one some rows are removed, changed or added."""
+    begin = {key_of(new): new for new in (random_row(chance) for _ in range(chance.randrange(300)))}
+    end = dict(begin)
+    for _ in range(chance.randrange(30)):
+        new = random_row(chance)
+        kind = chance.randrange(3)
+        old = chance.choice(list(end)) if end else None
+        if kind == 0 and old:
+            del end[old]
+        elif kind == 1 and old:
+            end[old] = end[old] | {"A": chance.randrange(3)}
+        else:
+            end[key_of(new)] = new
+    return begin, end
+
+
+def expected_lines(begin, end):
+    """begin, end: {key: row}."""
+    lines = []
+    for key in sorted(begin.keys() | end.keys(), key=lambda pair: tuple(map(utf16_order, pair))):
+        if begin.get(key) != end.get(key):
+            sign = "+" if key not in end else "-" if key not in begin else "~"
+            lines.append(f"{sign} {path_of(key)}")
+    return lines
 
 
 SYNCED = re.compile(

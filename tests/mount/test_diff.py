@@ -9,9 +9,8 @@ import subprocess
 import pytest
 
 import samples
-from comparing import compared, is_equal, operands, path_of
+from comparing import compared, expected_lines, is_equal, key_of, operands, path_of, random_tables, table_of
 from credentials import table_sas
-from expected import utf16_order
 from harness import ABANDONED, COMMAND_SEC, CONFIGURATION, EXIT_SEC, FAULTY, MOUNTING, NOT_FOUND, TABLEFUSE
 from harness import Azurite, environment, run, wait_until
 from importing import imported, row
@@ -29,45 +28,6 @@ def copy(other):
     return other  # it has the rows of `account`
 
 
-def table_of(service, name, rows):
-    assert imported(service, name, rows, "--create").refused == 0
-    return service, name
-
-
-def random_row(chance):
-    return row(f"p{chance.randrange(5)}", f"r{chance.randrange(200):03}", A=chance.randrange(3), B="x" * chance.randrange(5))
-
-
-def key_of(each):
-    return each["PartitionKey"], each["RowKey"]
-
-
-def expected_lines(begin, end):
-    """begin, end: {key: row}."""
-    lines = []
-    for key in sorted(begin.keys() | end.keys(), key=lambda pair: tuple(map(utf16_order, pair))):
-        if begin.get(key) != end.get(key):
-            sign = "+" if key not in end else "-" if key not in begin else "~"
-            lines.append(f"{sign} {path_of(key)}")
-    return lines
-
-
-def edited(chance, rows):
-    """Another table: some rows are removed, changed or added."""
-    changed = dict(rows)
-    for _ in range(chance.randrange(30)):
-        new = random_row(chance)
-        kind = chance.randrange(3)
-        old = chance.choice(list(changed)) if changed else None
-        if kind == 0 and old:
-            del changed[old]
-        elif kind == 1 and old:
-            changed[old] = changed[old] | {"A": chance.randrange(3)}
-        else:
-            changed[key_of(new)] = new
-    return changed
-
-
 @pytest.mark.asan
 @pytest.mark.tsan
 def test_random_tables(service, account, copy):
@@ -75,11 +35,8 @@ def test_random_tables(service, account, copy):
     for n in range(12):
         places = [(account, copy), (copy, account), (account, account)]
         places += [(service, account), (account, service), (service, service)]
-        (first, second), begin = places[n % 6], {}
-        for _ in range(chance.randrange(300)):
-            new = random_row(chance)
-            begin[key_of(new)] = new
-        end = edited(chance, begin)
+        first, second = places[n % 6]
+        begin, end = random_tables(chance)
         tables = table_of(first, f"begin{n}", begin.values()), table_of(second, f"end{n}", end.values())
         done = compared(*tables)
         lines = expected_lines(begin, end)

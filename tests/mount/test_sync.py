@@ -5,14 +5,13 @@ import re
 import pytest
 
 import samples
-from comparing import is_equal, synced
+from comparing import expected_lines, is_equal, key_of, random_tables, synced, table_of
 from credentials import account_sas, table_sas
 from expected import entities_of
 from harness import ABANDONED, CONFIGURATION, MOUNTING, NOT_FOUND, TABLEFUSE, USAGE
 from harness import LocalAccount, environment, run
 from importing import imported, row, rows_of
 from servers import Spoiler
-from test_diff import edited, expected_lines, key_of, random_row, table_of
 from test_export import count, export, source, untyped
 
 
@@ -28,11 +27,8 @@ def test_random_tables(service, stored, account, other):
     for n in range(12):
         places = [(account, other), (account, account), (service, account)]
         places += [(account, service), (service, service), (other, account)]
-        (first, second), begin = places[n % 6], {}
-        for _ in range(chance.randrange(300)):
-            new = random_row(chance)
-            begin[key_of(new)] = new
-        end = edited(chance, begin)
+        first, second = places[n % 6]
+        begin, end = random_tables(chance)
         tables = table_of(first, f"begin{n}", begin.values()), table_of(second, f"end{n}", end.values())
         inserted, replaced, deleted = counts_of(begin, end)
         dry = synced(*tables, "--dry-run", "--delete")

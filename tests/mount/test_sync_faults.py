@@ -7,11 +7,10 @@ import subprocess
 
 import pytest
 
-from comparing import Synced, compared, is_equal, sync_command, synced
+from comparing import Synced, compared, is_equal, key_of, sync_command, synced, table_of
 from harness import ABANDONED, CONFIGURATION, EXIT_SEC, NOT_FOUND, wait_until
 from importing import imported, row, rows_of
 from kill_switch import REQUESTS, KillSwitch
-from test_diff import key_of, table_of
 
 INTERRUPTED = 130
 N = 600

@@ -72,6 +72,12 @@ def lost_texts(mount, count):
     return found
 
 
+def kept(mount, count):
+    """{file name: text} of lost+found, without the reasons. All are of partitions named p."""
+    texts = lost_texts(mount, count)
+    return {name.split("-p-")[1]: texts[name] for name in texts if not name.endswith(".reason")}
+
+
 def whole_lost_texts(mount):
     """{name: bytes} of the texts in lost+found that have a reason. The reason is written last. Of a text without one, perhaps
     only the beginning is there yet: the release of a file goes on after its close."""

@@ -10,7 +10,7 @@ import pytest
 
 from expected import entities_of
 from harness import EXIT_SEC, Azurite, LocalAccount, Mount, environment, run
-from strict_proxy import StrictProxy
+from strict_proxy import ROWS, RawClient, StrictProxy
 
 # A test that hangs in the file system cannot be interrupted. The watchdog frees it before pytest-timeout acts.
 WATCHDOG_BEFORE_SEC = 15
@@ -206,6 +206,39 @@ def state_home():
     with tempfile.TemporaryDirectory(prefix="tablefuse-state-") as directory:
         os.environ["XDG_STATE_HOME"] = directory
         yield
+
+
+@pytest.fixture(scope="module")
+def started_proxy(service):
+    """Before the service, with a table of three partitions."""
+    service.sdk.create_table("table", [{"partitionKey": p, "rowKey": r, "N": 1} for p, r in ROWS])
+    proxy = StrictProxy(service.direct_port)
+    yield proxy
+    proxy.stop()
+
+
+@pytest.fixture
+def proxy(started_proxy):
+    """With the settings that it starts with."""
+    started_proxy.control(reset=1)
+    yield started_proxy
+    started_proxy.control(reset=1)
+
+
+@pytest.fixture
+def client(proxy):
+    """Speaks to the proxy."""
+    client = RawClient(proxy.port)
+    yield client
+    client.close()
+
+
+@pytest.fixture
+def direct(service):
+    """Speaks to the service itself."""
+    client = RawClient(service.direct_port)
+    yield client
+    client.close()
 
 
 @pytest.fixture(autouse=True)

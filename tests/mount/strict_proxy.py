@@ -4,6 +4,7 @@ import email.utils
 import hashlib
 import hmac
 import http.client
+import importlib
 import json
 import subprocess
 import sys
@@ -14,6 +15,27 @@ import uuid
 from harness import ACCOUNT, COMMAND_SEC, EXIT_SEC, KEY, ROOT, _end_with_parent, environment, is_readable
 
 PROGRAM = ROOT / "tests/service/proxy.py"
+
+# of the table `table` in the tests of the proxy: three partitions
+ROWS = [(f"p{i // 4}", f"r{i:02}") for i in range(12)]
+ANY = {"If-Match": "*"}
+
+
+def module(name):
+    """Of the proxy's program."""
+    sys.path.insert(0, str(PROGRAM.parent))
+    try:
+        return importlib.import_module(name)
+    finally:
+        sys.path.remove(str(PROGRAM.parent))
+
+
+def entity(table, partition, row):
+    return f"/{table}(PartitionKey='{partition}',RowKey='{row}')"
+
+
+def put(partition, row, **members):
+    return ("PUT", entity("table", partition, row), {"PartitionKey": partition, "RowKey": row, **members}, {})
 
 
 class StrictProxy:

@@ -10,7 +10,8 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "mount"))
 import harness  # noqa: E402
-from harness import Counts, Mount, environment, run, wait_until  # noqa: E402
+from counts import Counts  # noqa: E402
+from harness import Mount, environment, run, wait_until  # noqa: E402
 
 LOAD_SEC = 300
 TIMED_OUT = 124  # what timeout(1) answers

@@ -4,22 +4,21 @@ import contextlib
 import ctypes
 import fcntl
 import json
-import mmap
 import os
 import pathlib
 import re
 import select
 import signal
-import socket
 import sqlite3
 import struct
 import subprocess
-import sys
 import tempfile
 import time
 import zlib
 
+from counts import Counting, Counts
 from expected import cesu8, entity_text
+from ports import listening_port
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TABLEFUSE = os.environ.get("TABLEFUSE", str(ROOT / "build/tablefuse"))
@@ -31,7 +30,9 @@ FIXTURE = os.environ.get("TABLEFUSE_FIXTURE", str(pathlib.Path(TABLEFUSE).parent
 FAILING_MALLOC = pathlib.Path(TABLEFUSE).parent / "tests/libfailing_malloc.so"
 # a library that makes the kernel's FUSE too old for libfuse
 OLD_KERNEL = FAILING_MALLOC.with_name("libold_kernel.so")
-# checks metrics
+# a library that paints the stacks of the program's threads
+PAINTED_STACKS = FAILING_MALLOC.with_name("libpainted_stacks.so")
+# what Azurite is installed in
 MODULES = os.environ.get("TABLEFUSE_EMULATOR", str(ROOT / "build/emulator/node_modules"))
 
 ACCOUNT = "devstoreaccount1"
@@ -56,7 +57,6 @@ GOES_ON = (
 )
 
 PR_SET_PDEATHSIG = 1
-TCP_LISTEN = "0A"  # in /proc/net/tcp
 libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -141,32 +141,6 @@ def is_readable(stream, timeout):
     waiting = select.poll()  # select takes no descriptor above 1,023
     waiting.register(stream, select.POLLIN)
     return bool(waiting.poll(timeout * 1000))
-
-
-@contextlib.contextmanager
-def refusing_port():
-    """A port that refuses connections. It is bound, so that no other process gets it, and nothing listens on it."""
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        yield bound.getsockname()[1]
-
-
-def is_listening(port):
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
-def listening_port(pid):
-    """The TCP port on which the process listens, or None."""
-    opened = set()
-    for link in pathlib.Path(f"/proc/{pid}/fd").iterdir():
-        with contextlib.suppress(FileNotFoundError):  # closed meanwhile
-            opened.add(os.readlink(link))
-    for line in pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:]:
-        _, local, _, state, _, _, _, _, _, inode = line.split()[:10]
-        if state == TCP_LISTEN and f"socket:[{inode}]" in opened:
-            return int(local.split(":")[1], 16)
-    return None
 
 
 def _end_with_parent():
@@ -418,83 +392,6 @@ class Sdk:
     def stop(self):
         self._process.kill()
         self._process.communicate()
-
-
-class Allocations:
-    """Makes allocations of a mounted program fail for a while: see tests/stores/failing_malloc.c."""
-
-    def __init__(self, directory):
-        path = pathlib.Path(directory) / "allocations"
-        path.write_bytes(bytes(8))
-        with open(path, "r+b") as file:
-            self._control = mmap.mmap(file.fileno(), 8)
-        self.environment = {"LD_PRELOAD": str(FAILING_MALLOC), "TABLEFUSE_FAIL_ALLOC": str(path)}
-
-    def fail(self, of_a_million):
-        self._control[:4] = of_a_million.to_bytes(4, sys.byteorder)
-
-    def failures(self):
-        return int.from_bytes(self._control[4:], sys.byteorder)
-
-
-class Counts:
-    """The counters of .tablefuse/stats, or the difference of two readings."""
-
-    _LINE = re.compile(r"^(\w+)(?:\{(.*)\})? (-?[\d.]+)$", re.MULTILINE)
-    _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
-
-    def __init__(self, text="", values=None):
-        self.values = values or {
-            (name, frozenset(self._LABEL.findall(labels))): float(value)
-            for name, labels, value in self._LINE.findall(text)
-        }
-
-    def __sub__(self, before):
-        return Counts(
-            values={what: n - before.values.get(what, 0) for what, n in self.values.items()}
-        )
-
-    def total(self, name, **labels):
-        wanted = {(label, str(value)) for label, value in labels.items()}
-        return int(
-            sum(n for (what, has), n in self.values.items() if what == name and wanted <= has)
-        )
-
-    def requests(self, operation=None, **labels):
-        if operation:
-            labels["operation"] = operation
-        return self.total("tablefuse_requests_total", **labels)
-
-    def asked(self):
-        """{operation: requests}, without operations that sent none."""
-        operations = {dict(labels).get("operation") for _, labels in self.values}
-        counts = {name: self.requests(name) for name in operations if name}
-        return {name: n for name, n in counts.items() if n}
-
-    def asked_alike(self):
-        """The same where read-ahead decides whether a row is asked for alone or with others: both are queries."""
-        asked = self.asked()
-        gets = asked.pop("get", 0)
-        return asked | {"query": asked.get("query", 0) + gets} if gets else asked
-
-
-class Counting:
-    """`with mount.counting() as counted:`, afterwards counted.requests("query")."""
-
-    def __init__(self, mount):
-        self._mount = mount
-
-    def __enter__(self):
-        self._before = self._mount.stats()
-        return self
-
-    def __exit__(self, kind, *_):
-        # After a failure the mount may be gone. An error of reading its counters would hide that failure.
-        if kind is None:
-            self._counts = self._mount.stats() - self._before
-
-    def __getattr__(self, name):
-        return getattr(self._counts, name)
 
 
 def detach(point):

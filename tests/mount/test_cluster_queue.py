@@ -17,7 +17,8 @@ import pytest
 from credentials import account_sas
 from documents import text_commands
 from harness import ABANDONED, ACCOUNT, COMMAND_SEC, CONFIGURATION, EXIT_SEC, KEY, MODULES, NETWORK, NOT_FOUND, OTHER_KEY
-from harness import REFUSED, ROOT, TABLEFUSE, USAGE, Azurite, environment, refusing_port, run, wait_until
+from harness import REFUSED, ROOT, TABLEFUSE, USAGE, Azurite, environment, run, wait_until
+from ports import refusing_port
 from servers import Handler, Server
 
 WORKER = ROOT / "contrib/cluster/queue-worker"

@@ -21,10 +21,9 @@ from harness import (
     Azurite,
     assert_serves,
     environment,
-    is_listening,
-    refusing_port,
     run,
 )
+from ports import is_listening, refusing_port
 
 EMULATOR_PORT = 10002
 

@@ -15,10 +15,10 @@ from harness import (
     MOUNT_SEC,
     TABLEFUSE,
     Azurite,
-    refusing_port,
     run,
     wait_until,
 )
+from ports import refusing_port
 from servers import Proxy
 
 SLOW_PAGES = "latency=300,short=1"  # 12 s: a busy test still comes while it is half way

@@ -1,13 +1,15 @@
 """Allocations of the mounted program fail at random: what it has no memory for is "Cannot allocate memory", and nothing
 else. No name is absent, no listing is short, and once there is memory everything is as it was."""
 import errno
+import mmap
 import os
 import random
+import sys
 
 import pytest
 
 from expected import entity_name, entity_text, partition_name, prefix_name
-from harness import FAILING_MALLOC, Allocations, run, wait_until
+from harness import FAILING_MALLOC, run, wait_until
 
 pytestmark = pytest.mark.parametrize("service", ["local"], indirect=True)
 
@@ -31,6 +33,23 @@ ABSENT = ["single/p/none.json", "single/q/0001.json", "long/none", "levels/zz00"
 def tables(make_table):
     for table, keys in KEYS.items():
         make_table(table, keys)
+
+
+class Allocations:
+    """Makes allocations of a mounted program fail for a while: see tests/stores/failing_malloc.c."""
+
+    def __init__(self, directory):
+        path = directory / "allocations"
+        path.write_bytes(bytes(8))
+        with open(path, "r+b") as file:
+            self._control = mmap.mmap(file.fileno(), 8)
+        self.environment = {"LD_PRELOAD": str(FAILING_MALLOC), "TABLEFUSE_FAIL_ALLOC": str(path)}
+
+    def fail(self, of_a_million):
+        self._control[:4] = of_a_million.to_bytes(4, sys.byteorder)
+
+    def failures(self):
+        return int.from_bytes(self._control[4:], sys.byteorder)
 
 
 @pytest.fixture

@@ -15,10 +15,10 @@ from harness import (
     NETWORK,
     TABLEFUSE,
     environment,
-    refusing_port,
     run,
     wait_until,
 )
+from ports import refusing_port
 
 pytestmark = pytest.mark.parametrize("service", ["local"], indirect=True)
 

@@ -7,11 +7,10 @@ import pytest
 
 from credentials import Certificate
 from expected import partition_name
-from harness import FAILING_MALLOC, ROOT, Azurite, LocalAccount, run
+from harness import PAINTED_STACKS, ROOT, Azurite, LocalAccount, run
 from importing import imported
 from writing import OVER, outcome, write
 
-PAINTED_STACKS = FAILING_MALLOC.with_name("libpainted_stacks.so")
 KIB = int(re.search(r"THREAD_STACK_BYTES \(\(size_t\)(\d+) << 10\)", (ROOT / "client/base/thread.h").read_text())[1])
 # the service's longest keys, of the characters that take most bytes; more rows than a batch has
 PARTITION = "鍵" * 512

@@ -8,8 +8,9 @@ import time
 import pytest
 
 from credentials import Certificate
-from harness import CONFIGURATION, NETWORK, REFUSED, TABLEFUSE, Azurite, environment, refusing_port, run, wait_until
+from harness import CONFIGURATION, NETWORK, REFUSED, TABLEFUSE, Azurite, environment, run, wait_until
 from messages import cause
+from ports import refusing_port
 from tokens import ASSERTION, CLIENT, HEADER, MODES, OBJECT, SECRET, TENANT, Guard, Issuer, install_az, is_tls, option, variables
 from writing import write
 

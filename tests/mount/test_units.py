@@ -18,9 +18,9 @@ from harness import (
     USAGE,
     assert_serves,
     environment,
-    refusing_port,
     run,
 )
+from ports import refusing_port
 
 pytestmark = pytest.mark.usefixtures("two_tables")
 

@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#define TABLES     64 /* whose patterns are kept */
+#define TABLES     64 /* whose patterns are kept, each in 3 KiB */
 #define TABLE_NAME 64 /* a table's name has at most 63 characters */
 #define AGAIN_PART 8  /* of what is read ahead: rows that may be fetched twice */
 

@@ -16,8 +16,10 @@ struct count { /* of a level's first rows */
 static int fetch_first_page(struct count *count)
 {
     const struct question *question = count->question;
-    struct fetch fetch = {
-        .table = question->table, .range = question->range, .top = FANOUT_ROWS, .keys_only = true};
+    struct fetch fetch = {.table = question->table,
+                          .range = question->range,
+                          .top = TABLE_STORE_PAGE_ROWS,
+                          .keys_only = true};
     bool is_own;
     return fetcher_fetch(count->fetcher, count->caller, &fetch, question->since, &count->page,
                          &is_own);
@@ -26,7 +28,7 @@ static int fetch_first_page(struct count *count)
 /* As overlay_next. */
 static int next_rows(struct count *count, struct seen *ret)
 {
-    const struct on_miss on_miss = {.top = FANOUT_ROWS, .keys_only = true};
+    const struct on_miss on_miss = {.top = TABLE_STORE_PAGE_ROWS, .keys_only = true};
     int known = overlay_find(count->overlay, &count->rest, ret, NULL), r = 0;
     if (known < 0)
         return call_fail(&count->caller->call, known, "out of memory");
@@ -44,7 +46,7 @@ static int count_more(struct count *count)
     int r = next_rows(count, &seen);
     if (r <= 0)
         return r;
-    r = partition_tally_add(&count->tally, &seen.run, FANOUT_ROWS - count->tally.rows);
+    r = partition_tally_add(&count->tally, &seen.run, TABLE_STORE_PAGE_ROWS - count->tally.rows);
     buffer_clear(&count->from);
     if (r == 0)
         r = position_append_behind(&count->from, buffer_bytes(&count->tally.last));
@@ -67,7 +69,7 @@ int fanout_of_level(int fanout, struct overlay *overlay, struct fetcher *fetcher
     buffer_init(&count.from, POSITION_MAX_BYTES);
     partition_tally_init(&count.tally);
     count.rest.keys_suffice = true;
-    while (r > 0 && fanout == 0 && count.tally.rows < FANOUT_ROWS &&
+    while (r > 0 && fanout == 0 && count.tally.rows < TABLE_STORE_PAGE_ROWS &&
            count.tally.partitions < FANOUT_MANY_PARTITIONS)
         r = count_more(&count);
     *ret = fanout_of_tally(fanout, &count.tally);

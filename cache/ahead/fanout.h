@@ -14,10 +14,9 @@
 
 #define FANOUT_FEW             512
 #define FANOUT_MANY            4096
-#define FANOUT_ROWS            1000
 #define FANOUT_MANY_PARTITIONS 64
 
-/* fanout: the user's number; 0: by the counted rows, which should be FANOUT_ROWS; with another
+/* fanout: the user's number; 0: by the counted rows, which should be a full page; with another
  * number of rows the result is a guess. */
 static inline int fanout_of_tally(int fanout, const struct partition_tally *tally)
 {

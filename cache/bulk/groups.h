@@ -20,7 +20,9 @@
 #include "client/store/table_store.h"
 
 #define GROUPS_BATCH_MAX 100
-#define GROUPS_BYTES     ((size_t)40 << 20) /* of what waits in an import; see constants.md */
+/* The bound of what waits in an import, with the memory around it. With 32 MiB a batch has 3.5 rows
+ * in the example above. */
+#define GROUPS_BYTES ((size_t)40 << 20)
 
 struct groups;
 struct groups_limits {

@@ -3,9 +3,8 @@
 #include "cache/core.h"
 
 #define WAIT_MS       50
-#define ROUNDS        5                 /* of reading changed rows again */
+#define ROUNDS        5                 /* of reading changed rows again; a row may always change */
 #define AGAIN_BYTES   ((size_t)1 << 20) /* some 20,000 rows, read one after the other */
-#define CHECK_ROWS    1000              /* deletes that are checked by one read of FROM */
 #define CHECK_BYTES   ((size_t)8 << 20)
 #define ROW_MAX_BYTES (2 * POSITION_MAX_BYTES)
 
@@ -283,13 +282,13 @@ int sync_finish(struct sync *sync)
 
 /* Deletes */
 
-struct check { /* keys of TO that FROM is asked for */
+struct check { /* keys of TO that FROM is asked for, of one page */
     struct buffer text;
     size_t n;
     struct checked {
         size_t begin, position_size, end; /* of position and ETag in the text */
         bool is_there;
-    } rows[CHECK_ROWS];
+    } rows[TABLE_STORE_PAGE_ROWS];
 };
 
 static struct bytes position_of(const struct check *check, size_t i)
@@ -303,7 +302,8 @@ static int fill(struct sync *sync, struct check *check)
 {
     int r = 1;
     buffer_clear(&check->text);
-    for (check->n = 0; check->n < CHECK_ROWS && check->text.size < CHECK_BYTES; check->n++) {
+    for (check->n = 0; check->n < TABLE_STORE_PAGE_ROWS && check->text.size < CHECK_BYTES;
+         check->n++) {
         struct checked *row = &check->rows[check->n];
         *row = (struct checked){.begin = check->text.size};
         r = version_file_next(sync->options.deletes, &check->text, &row->position_size);

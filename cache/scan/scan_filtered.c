@@ -13,7 +13,7 @@
 
 #define FANOUT      512 /* of more partitions the prefixes are used */
 #define NAMES_IDLE  4   /* slots for names: with 16 of them a third of the requests find nothing */
-#define BORDERS_MAX 127
+#define BORDERS_MAX (4 * SCAN_FILTERED_RANGES - 1) /* to choose from */
 
 enum stage { STAGE_FIRST, STAGE_NAMES, STAGE_RANGES };
 

@@ -20,13 +20,14 @@
 
 #include <math.h>
 
-#define SAMPLES         24      /* keys learned of a page */
-#define REQUESTS_A_PART 16      /* at most */
-#define REQUESTS_MAX    16384   /* in all: finding the next gap takes time for each */
-#define KEYS_MAX        1048576 /* in all pages, which stay until the end */
-#define PAGE_ROWS_MIN   16
-#define PAGE_ROWS_MAX   1000
-#define SMALL_SHARE     64 /* a gap with 1/64 of a part or less is not cut any more */
+#define SAMPLES         24    /* keys learned of a page */
+#define REQUESTS_A_PART 16    /* at most */
+#define REQUESTS_MAX    16384 /* in all: finding the next gap takes time for each */
+/* Of all pages, which stay in memory until the end. A large page shows how dense keys are: with 256
+ * rows a page several shapes have parts of more than twice the mean. */
+#define KEYS_MAX      1048576
+#define PAGE_ROWS_MIN 16
+#define SMALL_SHARE   64 /* a gap with 1/64 of a part or less is not cut any more */
 /* If the model expects less than 1/8 of the rows before a gap in it, the keys may end there. */
 #define UNSURE 8
 /* The worth of a gap by its width is this factor, times the number of rows that the gap would have
@@ -505,7 +506,7 @@ int scan_split_create(struct range range, size_t parts, struct scan **ret)
                                 .parts = parts,
                                 .most = MIN(parts * REQUESTS_A_PART, REQUESTS_MAX),
                                 .last_worth = INFINITY};
-    self->page_rows = (int)MIN(MAX(KEYS_MAX / self->most, PAGE_ROWS_MIN), PAGE_ROWS_MAX);
+    self->page_rows = (int)MIN(MAX(KEYS_MAX / self->most, PAGE_ROWS_MIN), TABLE_STORE_PAGE_ROWS);
     TAILQ_INIT(&self->chunks);
     buffer_init(&self->point, POSITION_MAX_BYTES);
     struct chunk *chunk = NULL;

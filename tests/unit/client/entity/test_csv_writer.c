@@ -3,10 +3,9 @@
 #include "client/base/position.h"
 #include "client/entity/csv_rows.h"
 #include "client/entity/entity_input.h"
-#include "tests/unit/unit.h"
+#include "tests/unit/client/entity/canonical_texts.h"
 
 #define MAX_BYTES ((size_t)1 << 20)
-#define KEYS      "{\n  \"PartitionKey\": \"p\",\n  \"RowKey\": \"r\""
 
 /* Appends the CSV of the texts, as an export does: all rows, and then the header before them. */
 static void write_csv(const struct csv_writer_options *options, const struct entity_line *lines,

@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/entity/entity_check.h"
 #include "client/base/position.h"
-#include "tests/unit/unit.h"
-
-#define KEYS           "{\n  \"PartitionKey\": \"p\",\n  \"RowKey\": \"r\""
-#define TEXT(more)     B(KEYS more "\n}\n")
-#define PLAIN(x, v)    ",\n  \"" x "\": " v
-#define TYPED(x, t, v) ",\n  \"" x "@odata.type\": \"Edm." t "\",\n  \"" x "\": " v
-#define POSITION       B("p\0r")
+#include "tests/unit/client/entity/canonical_texts.h"
 
 static void assert_stored(struct bytes text)
 {
@@ -150,7 +144,7 @@ static void a_name_is_measured_in_units(void **state)
 {
     (void)state;
     static const char *const units[] = {"a", "\xC3\xA9", "\xE5\x90\x8D"};
-    struct buffer name;
+    _cleanup_(buffer_finish) struct buffer name;
     buffer_init(&name, 2000);
     for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
         buffer_clear(&name);
@@ -163,7 +157,6 @@ static void a_name_is_measured_in_units(void **state)
     buffer_clear(&name);
     assert_int_equal(buffer_append_string(&name, "\xF0\x9F\x98\x80"), 0); /* two units */
     assert_int_equal(check_named(&name, 1), 164 + 2 * 2 + 8 + 2 * 2 + 4 + 2);
-    buffer_finish(&name);
 }
 
 static void keys_hold_512_units_of_some_characters(void **state)
@@ -206,7 +199,7 @@ static void a_key_is_measured_in_units(void **state)
     static const int counts[] = {512, 512, 256};
     for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
         struct entity_refusal refusal;
-        struct buffer key;
+        _cleanup_(buffer_finish) struct buffer key;
         buffer_init(&key, 10000);
         for (int k = 0; k < counts[i]; k++)
             assert_int_equal(buffer_append_string(&key, units[i]), 0);
@@ -214,7 +207,6 @@ static void a_key_is_measured_in_units(void **state)
         assert_int_equal(buffer_append_string(&key, "a"), 0);
         assert_int_equal(entity_check_key(buffer_bytes(&key), &refusal), -ENAMETOOLONG);
         assert_string_equal(refusal.code, "KeyValueTooLarge");
-        buffer_finish(&key);
     }
 }
 
@@ -266,7 +258,7 @@ static void make(struct buffer *ret, int count, const char *type, const char *pi
 static void properties_are_counted_and_measured(void **state)
 {
     (void)state;
-    struct buffer text;
+    _cleanup_(buffer_finish) struct buffer text;
     buffer_init(&text, (size_t)4 << 20);
     make(&text, ENTITY_MAX_PROPERTIES, NULL, "", 0);
     assert_stored(buffer_bytes(&text));
@@ -286,7 +278,6 @@ static void properties_are_counted_and_measured(void **state)
         make(&text, 1, largest[i].type, largest[i].piece, largest[i].pieces + 1);
         assert_refused(POSITION, buffer_bytes(&text), -EINVAL, "PropertyValueTooLarge", "a000");
     }
-    buffer_finish(&text);
 }
 
 /* With 15 strings of the greatest length, and one that fills the rest: 8 for a property, 2 a
@@ -294,7 +285,7 @@ static void properties_are_counted_and_measured(void **state)
 static void an_entity_has_a_megabyte(void **state)
 {
     (void)state;
-    struct buffer text;
+    _cleanup_(buffer_finish) struct buffer text;
     size_t rest = ENTITY_MAX_BYTES - 164 - 4 - 15 * (size_t)(8 + 8 + 4 + 65536);
     size_t units = (rest - 8 - 2 - 4) / 2;
     buffer_init(&text, (size_t)4 << 20);
@@ -310,7 +301,6 @@ static void an_entity_has_a_megabyte(void **state)
         else
             assert_refused(POSITION, buffer_bytes(&text), -EFBIG, "EntityTooLarge", "");
     }
-    buffer_finish(&text);
 }
 
 int main(void)

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/entity/entity_compare.h"
-#include "tests/unit/unit.h"
+#include "tests/unit/client/entity/canonical_texts.h"
 
-#define KEYS         "{\n  \"PartitionKey\": \"p\",\n  \"RowKey\": \"r\""
-#define TEXT(more)   B(KEYS more "\n}\n")
-#define DOUBLE(x, v) ",\n  \"" x "@odata.type\": \"Edm.Double\",\n  \"" x "\": " v
-#define INT64(x, v)  ",\n  \"" x "@odata.type\": \"Edm.Int64\",\n  \"" x "\": \"" v "\""
+#define DOUBLE(x, v) TYPED(x, "Double", v)
+#define INT64(x, v)  TYPED(x, "Int64", "\"" v "\"")
 
 static void assert_equal(struct bytes a, struct bytes b, bool expected)
 {

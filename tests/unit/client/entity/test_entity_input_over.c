@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What a user writes over an entity that is there: which types are kept, and what is reported. */
 #include "client/entity/entity_input.h"
-#include "tests/unit/unit.h"
-
-#define KEYS     "{\n  \"PartitionKey\": \"p\",\n  \"RowKey\": \"r\""
-#define POSITION B("p\0r")
-
-#define PLAIN(x, v)    ",\n  \"" x "\": " v
-#define TYPED(x, t, v) ",\n  \"" x "@odata.type\": \"Edm." t "\",\n  \"" x "\": " v
+#include "tests/unit/client/entity/canonical_texts.h"
 
 /* Appends the text over an entity with these properties; NULL: it is not known. ret_line: of
  * ENTITY_INPUT_MAX_LINE + 1 bytes: the refusal; or what is ignored, first of annotations. */
@@ -47,7 +41,7 @@ static int append_over(enum entity_input_kind kind, const char *stored, const ch
 static void assert_over(enum entity_input_kind kind, const char *stored, const char *text,
                         const char *expected, const char *told)
 {
-    struct buffer out, all;
+    _cleanup_(buffer_finish) struct buffer out, all;
     char line[ENTITY_INPUT_MAX_LINE + 1];
     buffer_init(&out, ENTITY_INPUT_MAX_BYTES);
     buffer_init(&all, ENTITY_INPUT_MAX_BYTES);
@@ -61,8 +55,6 @@ static void assert_over(enum entity_input_kind kind, const char *stored, const c
         print_error("%s over %s\n", text, stored ? stored : "nothing");
     if (expected)
         assert_bytes(buffer_bytes(&out), buffer_bytes(&all));
-    buffer_finish(&out);
-    buffer_finish(&all);
 }
 
 #define INT32    PLAIN("x", "1")

@@ -15,7 +15,7 @@ static void refuse(struct bytes position, struct bytes text, enum entity_input_k
                    struct refused *ret)
 {
     struct entity_input *input;
-    struct buffer out, line;
+    _cleanup_(buffer_finish) struct buffer out, line;
     char *copy = malloc(MAX(text.size, 1));
     if (text.size > 0)
         memcpy(copy, text.data, text.size);
@@ -35,8 +35,6 @@ static void refuse(struct bytes position, struct bytes text, enum entity_input_k
     assert_int_equal(strlen(ret->line), line.size);
     entity_input_destroy(input);
     free(copy);
-    buffer_finish(&out);
-    buffer_finish(&line);
 }
 
 static void assert_refused(struct bytes text, enum entity_input_kind kind, int error,
@@ -60,11 +58,8 @@ static void what_is_not_one_object_is_refused(void **state)
     assert_input(B(""), "line 1, column 1: the text ends too early");
     assert_input(B(" \n \n"), "line 3, column 1: the text ends too early");
     assert_input(B("{"), "line 1, column 2: the text ends too early");
-    assert_input(B("{\"x\":1"), "line 1, column 7: the text ends too early");
-    assert_input(B("{\"x\":\"a"), "line 1, column 8: the text ends too early");
     assert_input(B("hello\nworld"), "line 1, column 1: not a JSON object: hello");
     assert_input(B("1"), "line 1, column 1: not a JSON object: 1");
-    assert_input(B("\"s\""), "line 1, column 1: not a JSON object: \"s\"");
     assert_input(B("null"), "line 1, column 1: not a JSON object: null");
     assert_input(B("\n [{}]"), "line 2, column 2: not a JSON object: [{}]");
     assert_input(B("{}x"), "line 1, column 3: no JSON value begins so: x");
@@ -72,26 +67,14 @@ static void what_is_not_one_object_is_refused(void **state)
     assert_input(B("{}\n1"), "line 2, column 1: a value where none can be: 1");
     assert_input(B("{}\n{}"), "line 2, column 1: an object or array where none can be: {}");
     assert_input(B("{}]"), "line 1, column 3: a bracket that closes nothing: ]");
-    assert_input(B("{\"x\":1,}"), "line 1, column 7: a trailing comma: ,}");
     assert_input(B("{\n  \"x\":1 , \n\n}"), "line 2, column 9: a trailing comma: , ");
-    assert_input(B("{\"x\":1,\n \"y\":\"a,\",\n}\n"), "line 2, column 10: a trailing comma: ,");
     assert_input(B("{x:1}"), "line 1, column 2: a property name is expected here: x:1}");
-    assert_input(B("{\"x\":NaN}"), "line 1, column 6: no JSON value begins so: NaN}");
-    assert_input(B("{\"x\":01}"), "line 1, column 7: a value where none can be: 1}");
-    assert_input(B("{\"x\":1.}"), "line 1, column 8: not a number: }");
     assert_input(B("\xEF\xBB\xBF"), "line 1, column 1: the text ends too early");
     assert_input(B("\xEF\xBB\xBF[]"), "line 1, column 1: not a JSON object: []");
     assert_input(B("\xEF\xBB\xBF{\n5}"), "line 2, column 1: a property name is expected here: 5}");
-    assert_input(B("{}\xEF\xBB\xBF"), "line 1, column 3: no JSON value begins so: ?");
-    assert_input(B("\xEF\xBB\xBF\xEF\xBB\xBF{}"), "line 1, column 1: not a JSON object: ?{}");
     assert_input(B("{\0}"), "line 1, column 2: a property name is expected here: ?}");
-    assert_input(B("{}\0"), "line 1, column 3: no JSON value begins so: ?");
-    assert_input(B("{\"x\":\"\0\"}"), "line 1, column 7: a control character in a string: ?\"}");
     assert_input(B("{\"x\":\"a\nb\"}"), "line 1, column 8: a control character in a string");
     assert_input(B("{\"x\":\"\xFF\"}"), "line 1, column 7: not UTF-8: ?\"}");
-    assert_input(B("{\"x\":\"\xED\xA0\x80\"}"), "line 1, column 8: not UTF-8: ??\"}");
-    assert_input(B("{\"x\":\"\\x\"}"), "line 1, column 8: no such escape: x\"}");
-    assert_input(B("{\"x\":\"\\u12g4\"}"), "line 1, column 11: not a hexadecimal digit: g4\"}");
 }
 
 static void nothing_is_nested(void **state)
@@ -138,16 +121,7 @@ static void names_are_those_of_the_service(void **state)
                                  "underscores, or that begins with a digit";
     static const struct {
         const char *name, *shown;
-    } names[] = {{"", ""},
-                 {"1", "1"},
-                 {"a-b", "a-b"},
-                 {"a.b", "a.b"},
-                 {"a b", "a b"},
-                 {"@", "@"},
-                 {"\xC3\xA9-", "\xC3\xA9-"},
-                 {"x@odata.types", "x@odata.types"},
-                 {"\\n", "\\n"},
-                 {"\x7F", "?"}};
+    } names[] = {{"a-b", "a-b"}, {"x@odata.types", "x@odata.types"}, {"\\n", "\\n"}, {"\x7F", "?"}};
     char text[1000], line[1000];
     for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
         (void)snprintf(text, sizeof(text), "{\"%s\":1}", names[i].name);
@@ -188,31 +162,15 @@ static void a_value_matches_its_type(void **state)
     } cases[] = {
         {TYPED("Edm.Int32", "\"7\""), "an Edm.Int32 that is not a number: \"7\""},
         {TYPED("Edm.Int32", "7.0"), "no integer of 32 bits: 7.0"},
-        {TYPED("Edm.Int32", "2147483648"), "no integer of 32 bits: 2147483648"},
         {TYPED("Edm.Int64", "true"), "an Edm.Int64 that is no integer of 64 bits: true"},
-        {TYPED("Edm.Int64", "1.5"), "an Edm.Int64 that is no integer of 64 bits: 1.5"},
         {TYPED("Edm.Int64", "\"1.5\""), "no integer of 64 bits: \"1.5\""},
-        {TYPED("Edm.Int64", "\"\""), "no integer of 64 bits: \"\""},
-        {TYPED("Edm.Int64", "9223372036854775808"), "no integer of 64 bits: 9223372036854775808"},
-        {TYPED("Edm.Int64", "\"-9223372036854775809\""),
-         "no integer of 64 bits: \"-9223372036854775809\""},
         {TYPED("Edm.Double", "true"), "an Edm.Double that is not a number: true"},
         {TYPED("Edm.Double", "\"nan\""), "no number of 64 bits: \"nan\""},
-        {TYPED("Edm.Double", "\"\""), "no number of 64 bits: \"\""},
-        {TYPED("Edm.Double", "\"1,5\""), "no number of 64 bits: \"1,5\""},
         {TYPED("Edm.Double", "1e400"), "no number of 64 bits: 1e400"},
-        {TYPED("Edm.Double", "1e99999999999"), "no number of 64 bits: 1e99999999999"},
-        {TYPED("Edm.Boolean", "\"true\""),
-         "an Edm.Boolean that is neither true nor false: \"true\""},
         {TYPED("Edm.Boolean", "1"), "an Edm.Boolean that is neither true nor false: 1"},
         {TYPED("Edm.String", "1"), "an Edm.String that is not a string: 1"},
         {TYPED("Edm.DateTime", "20200101"), "an Edm.DateTime that is not a string: 20200101"},
         {TYPED("Edm.DateTime", "\"2020-02-30T00:00:00Z\""), NO_TIME ": \"2020-02-30T00:00:00Z\""},
-        {TYPED("Edm.DateTime", "\"2020-02-20T00:00:00+14:01\""),
-         NO_TIME ": \"2020-02-20T00:00:00+14:01\""},
-        {TYPED("Edm.DateTime", "\"2020-02-20T00:00:00.12345678Z\""),
-         NO_TIME ": \"2020-02-20T00:00:00.12345678Z\""},
-        {TYPED("Edm.DateTime", "\"10/7/2008\""), NO_TIME ": \"10/7/2008\""},
         {TYPED("Edm.Guid", "\"c9da6455213d42c99a793e9149a57833\""),
          "no Edm.Guid: \"c9da6455213d42c99a793e9149a57833\""},
         {TYPED("Edm.Guid", "1"), "an Edm.Guid that is not a string: 1"},
@@ -224,18 +182,10 @@ static void a_value_matches_its_type(void **state)
         (void)snprintf(line, sizeof(line), "line 2, column 7: x: %s", cases[i].reason);
         assert_input(cases[i].text, line);
     }
-    static const char *const years[] = {"1600-12-31T23:59:59Z", "0001-01-01T00:00:00",
-                                        "1601-01-01T00:59+01:00", "9999-12-31T23:00-01:00"};
-    for (size_t i = 0; i < ARRAY_SIZE(years); i++) {
-        char text[200], line[200];
-        (void)snprintf(text, sizeof(text), "{\"x@odata.type\":\"Edm.DateTime\",\n \"x\": \"%s\"}",
-                       years[i]);
-        (void)snprintf(line, sizeof(line),
-                       "line 2, column 7: x: an Edm.DateTime outside of the years 1601 to 9999 of "
-                       "UTC: \"%s\"",
-                       years[i]);
-        assert_refused(bytes_of(text), INPUT_WHOLE, -EINVAL, "OutOfRangeInput", line);
-    }
+    assert_refused(TYPED("Edm.DateTime", "\"1601-01-01T00:59+01:00\""), INPUT_WHOLE, -EINVAL,
+                   "OutOfRangeInput",
+                   "line 2, column 7: x: an Edm.DateTime outside of the years 1601 to 9999 of UTC: "
+                   "\"1601-01-01T00:59+01:00\"");
     assert_input(B("{\"x\":9223372036854775808}"),
                  "line 1, column 6: x: no integer of 64 bits: 9223372036854775808");
     assert_input(B("{\"x\":-1e400}"), "line 1, column 6: x: no number of 64 bits: -1e400");
@@ -320,14 +270,13 @@ static void keys_are_checked_first(void **state)
     assert_string_equal(refused.line, "no row key");
     refuse(B("\xFF\0r"), B("{}"), INPUT_WHOLE, &refused);
     assert_string_equal(refused.line, "a key that is not CESU-8");
-    struct buffer key;
+    _cleanup_(buffer_finish) struct buffer key;
     buffer_init(&key, 2000);
     (void)buffer_append_format(&key, "%0513d", 0);
     assert_int_equal(buffer_append(&key, B("\0r")), 0);
     refuse(buffer_bytes(&key), B("{}"), INPUT_WHOLE, &refused);
     assert_int_equal(refused.error, -ENAMETOOLONG);
     assert_string_equal(refused.line, "a key of more than 512 UTF-16 units");
-    buffer_finish(&key);
 }
 
 /* `{` and `count` members, numbered from 0. Each value is `piece`, repeated, in quotes. */
@@ -345,16 +294,16 @@ static void make(struct buffer *ret, int count, const char *type, const char *pi
     assert_int_equal(buffer_append_string(ret, "}"), 0);
 }
 
-static void assert_accepted(struct bytes text)
+/* The size of the text that it becomes. */
+static size_t assert_accepted(struct bytes text)
 {
-    struct entity_input *input;
+    _cleanup_(entity_input_destroyp) struct entity_input *input = NULL;
     struct entity_input_refusal refusal;
-    struct buffer out;
+    _cleanup_(buffer_finish) struct buffer out;
     buffer_init(&out, ENTITY_INPUT_MAX_BYTES);
     assert_int_equal(entity_input_create(&input), 0);
     assert_int_equal(entity_input_append(input, POSITION, text, INPUT_WHOLE, &out, &refusal), 0);
-    entity_input_destroy(input);
-    buffer_finish(&out);
+    return out.size;
 }
 
 static void the_limits_are_those_of_the_service(void **state)
@@ -368,19 +317,11 @@ static void the_limits_are_those_of_the_service(void **state)
         {NULL, "a", 32768,
          "line 1, column 9: a000: a string of more than 32,768 UTF-16 units: "
          "\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa..."},
-        {NULL, "\\ud800", 32768,
-         "line 1, column 9: a000: a string of more than 32,768 UTF-16 units: "
-         "\"\\ud800\\ud800\\ud800\\ud800\\ud800\\ud800\\ud800\\ud80..."},
-        {NULL, "\xF0\x9F\x98\x80", 16384,
-         "line 1, column 9: a000: a string of more than 32,768 UTF-16 units: "
-         "\"\xF0\x9F\x98\x80\xF0\x9F\x98\x80\xF0\x9F\x98\x80\xF0\x9F\x98\x80\xF0\x9F\x98\x80"
-         "\xF0\x9F\x98\x80\xF0\x9F\x98\x80\xF0\x9F\x98\x80\xF0\x9F\x98\x80\xF0\x9F\x98\x80"
-         "\xF0\x9F\x98\x80..."},
         {"Edm.Binary", "AAAA", 21845,
          "line 1, column 9: a000: a binary of more than 64 KiB: "
          "\"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA..."},
     };
-    struct buffer text;
+    _cleanup_(buffer_finish) struct buffer text;
     buffer_init(&text, (size_t)16 << 20);
     for (size_t i = 0; i < ARRAY_SIZE(values); i++) {
         make(&text, 1, values[i].type, values[i].piece, values[i].most);
@@ -402,13 +343,33 @@ static void the_limits_are_those_of_the_service(void **state)
     make(&text, 252, NULL, "\\u0001", 5000);
     assert_refused(buffer_bytes(&text), INPUT_WHOLE, -EFBIG, "EntityTooLarge",
                    "an entity of more than 1 MiB");
-    buffer_finish(&text);
+}
+
+/* 164 bytes and the keys', 8 for a property, 2 for a character of its name, 4 and 2 a unit for its
+ * string. */
+static void an_entity_of_a_megabyte_is_stored_whole(void **state)
+{
+    (void)state;
+    const size_t units =
+        (ENTITY_MAX_BYTES - 164 - 4 - 15 * (8 + 8 + 4 + 2 * 32768) - 8 - 2 - 4) / 2;
+    _cleanup_(buffer_finish) struct buffer text;
+    buffer_init(&text, (size_t)16 << 20);
+    for (size_t more = 0; more < 2; more++) {
+        make(&text, 15, NULL, "a", 32768);
+        text.size -= 1;
+        (void)buffer_append_format(&text, ",\"b\":\"%0*d\"}", (int)(units + more), 0);
+        if (more == 0)
+            assert_in_range(assert_accepted(buffer_bytes(&text)), text.size, text.size + 200);
+        else
+            assert_refused(buffer_bytes(&text), INPUT_WHOLE, -EFBIG, "EntityTooLarge",
+                           "an entity of more than 1 MiB");
+    }
 }
 
 static void a_number_has_a_length(void **state)
 {
     (void)state;
-    struct buffer text;
+    _cleanup_(buffer_finish) struct buffer text;
     buffer_init(&text, (size_t)16 << 20);
     for (int digits = 798; digits <= 799; digits++) {
         buffer_clear(&text);
@@ -425,14 +386,13 @@ static void a_number_has_a_length(void **state)
     buffer_clear(&text);
     (void)buffer_append_format(&text, "{\"x\":1.%01000000d}", 0);
     assert_accepted(buffer_bytes(&text));
-    buffer_finish(&text);
 }
 
 /* Beyond what memory is kept for: each of these ends at once. */
 static void hostile_texts_end(void **state)
 {
     (void)state;
-    struct buffer text;
+    _cleanup_(buffer_finish) struct buffer text;
     buffer_init(&text, (size_t)16 << 20);
     for (int i = 0; i < 1 << 20; i++)
         (void)buffer_append_string(&text, "[");
@@ -455,7 +415,6 @@ static void hostile_texts_end(void **state)
         (void)buffer_append_format(&text, "{\"\\u0061%d\":%d}\n", i * 7919 % 1000, i);
     assert_refused(buffer_bytes(&text), INPUT_MERGE, -EINVAL, "TooManyProperties",
                    "more than 252 properties");
-    buffer_finish(&text);
 }
 
 /* It is not the number of members that is too large. */
@@ -486,7 +445,7 @@ static void a_full_buffer_is_an_entity_too_large(void **state)
     for (size_t max = 0; max <= size; max++) {
         struct entity_input *input;
         struct entity_input_refusal refusal;
-        struct buffer out;
+        _cleanup_(buffer_finish) struct buffer out;
         buffer_init(&out, max);
         assert_int_equal(entity_input_create(&input), 0);
         int r = entity_input_append(input, POSITION, text, INPUT_WHOLE, &out, &refusal);
@@ -495,7 +454,6 @@ static void a_full_buffer_is_an_entity_too_large(void **state)
         if (max < size)
             assert_string_equal(refusal.refusal.code, "EntityTooLarge");
         entity_input_destroy(input);
-        buffer_finish(&out);
     }
 }
 
@@ -514,6 +472,7 @@ int main(void)
         cmocka_unit_test(a_line_is_safe_and_short),
         cmocka_unit_test(keys_are_checked_first),
         cmocka_unit_test(the_limits_are_those_of_the_service),
+        cmocka_unit_test(an_entity_of_a_megabyte_is_stored_whole),
         cmocka_unit_test(a_number_has_a_length),
         cmocka_unit_test(hostile_texts_end),
         cmocka_unit_test(a_text_too_long_to_resolve_its_escapes_is_refused),

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/entity/entity_line.h"
-#include "tests/unit/unit.h"
-
-#define KEYS "{\n  \"PartitionKey\": \"p\",\n  \"RowKey\": \"r\""
+#include "tests/unit/client/entity/canonical_texts.h"
 
 static const struct {
     const char *what;

@@ -38,7 +38,7 @@ static void properties_come_in_order(void **state)
     };
     struct entity_lines lines;
     struct entity_property property;
-    struct buffer again;
+    _cleanup_(buffer_finish) struct buffer again;
     struct bytes text =
         B("{\n  \"PartitionKey\": \"p\",\n  \"RowKey\": \"r\",\n  \"\\\"\": \"x\",\n  "
           "\"A@odata.type\": \"Edm.Int64\",\n  \"A\": \"1\",\n  \"A!\": true,\n  "
@@ -58,19 +58,17 @@ static void properties_come_in_order(void **state)
     assert_int_equal(entity_lines_next(&lines, &property), 0);
     assert_int_equal(entity_lines_append_end(&again, 6), 0);
     assert_bytes(bytes_skip(buffer_bytes(&again), 6), text);
-    buffer_finish(&again);
 }
 
 static void a_text_without_properties_is_one(void **state)
 {
     (void)state;
-    struct buffer text;
+    _cleanup_(buffer_finish) struct buffer text;
     assert_int_equal(count(B("{\n}\n")), 0);
     assert_int_equal(count(B("{\n  \"RowKey\": \"\"\n}\n")), 1);
     buffer_init(&text, 100);
     assert_int_equal(entity_lines_append_end(&text, 0), 0);
     assert_bytes(buffer_bytes(&text), B("{\n}\n"));
-    buffer_finish(&text);
 }
 
 #define TEXT(lines) "{\n  " lines "\n}\n"
@@ -157,11 +155,10 @@ static void a_full_buffer_is_an_error(void **state)
 {
     (void)state;
     for (size_t max = 0; max < sizeof("{\n  \"a\": 1\n}\n") - 1; max++) {
-        struct buffer small;
+        _cleanup_(buffer_finish) struct buffer small;
         buffer_init(&small, max);
         (void)entity_lines_append(&small, 0, B("\"a\": 1"));
         assert_int_equal(entity_lines_append_end(&small, 0), -EFBIG);
-        buffer_finish(&small);
     }
 }
 

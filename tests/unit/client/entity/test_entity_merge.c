@@ -1,20 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/entity/entity_merge.h"
-#include "tests/unit/unit.h"
-
-#define KEYS           "{\n  \"PartitionKey\": \"p\",\n  \"RowKey\": \"r\""
-#define TEXT(more)     B(KEYS more "\n}\n")
-#define PLAIN(x, v)    ",\n  \"" x "\": " v
-#define TYPED(x, t, v) ",\n  \"" x "@odata.type\": \"Edm." t "\",\n  \"" x "\": " v
+#include "tests/unit/client/entity/canonical_texts.h"
 
 static void assert_merged(struct bytes text, struct bytes over, struct bytes expected)
 {
-    struct buffer out;
+    _cleanup_(buffer_finish) struct buffer out;
     buffer_init(&out, 1000);
     assert_int_equal(buffer_append_string(&out, "before"), 0);
     assert_int_equal(entity_merge_append(text, over, &out), 0);
     assert_bytes(bytes_skip(buffer_bytes(&out), 6), expected);
-    buffer_finish(&out);
 }
 
 static void what_is_named_is_set_and_the_rest_stays(void **state)
@@ -77,12 +71,11 @@ static void what_is_not_canonical_is_refused(void **state)
     };
     struct bytes good = TEXT(PLAIN("a", "1") PLAIN("z", "1"));
     for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
-        struct buffer out;
+        _cleanup_(buffer_finish) struct buffer out;
         buffer_init(&out, 1000);
         assert_int_equal(entity_merge_append(bad[i], good, &out), -EPROTO);
         assert_int_equal(entity_merge_append(good, bad[i], &out), -EPROTO);
         assert_int_equal(entity_merge_append(bad[i], bad[i], &out), -EPROTO);
-        buffer_finish(&out);
     }
 }
 
@@ -91,11 +84,10 @@ static void a_full_buffer_is_an_error(void **state)
     (void)state;
     struct bytes expected = TEXT(PLAIN("a", "1") PLAIN("b", "2"));
     for (size_t max = 0; max < expected.size; max++) {
-        struct buffer out;
+        _cleanup_(buffer_finish) struct buffer out;
         buffer_init(&out, max);
         assert_int_equal(entity_merge_append(TEXT(PLAIN("a", "1")), TEXT(PLAIN("b", "2")), &out),
                          -EFBIG);
-        buffer_finish(&out);
     }
 }
 

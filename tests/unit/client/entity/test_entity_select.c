@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/entity/entity_select.h"
-#include "tests/unit/unit.h"
+#include "tests/unit/client/entity/canonical_texts.h"
 
-#define KEYS "{\n  \"PartitionKey\": \"p\",\n  \"RowKey\": \"r\""
 static const struct bytes text =
     B(KEYS ",\n  \"A\": 1,\n  \"B@odata.type\": \"Edm.Double\",\n  \"B\": 2.0,\n  \"a\\\"b\": 3,\n"
            "  \"b\": \"4\",\n  \"c\": true,\n  \"\xC3\xA9\": 5,\n  \"\xF0\x9F\x98\x80\": 6\n}\n");
@@ -10,7 +9,7 @@ static const struct bytes text =
 static void assert_selected(struct bytes list, struct bytes expected)
 {
     struct entity_select select;
-    struct buffer out;
+    _cleanup_(buffer_finish) struct buffer out;
     const char *problem;
     size_t at;
     buffer_init(&out, 1000);
@@ -18,7 +17,6 @@ static void assert_selected(struct bytes list, struct bytes expected)
     assert_int_equal(buffer_append_string(&out, "before"), 0);
     assert_int_equal(entity_select_append(&select, text, &out), 0);
     assert_bytes(bytes_skip(buffer_bytes(&out), 6), expected);
-    buffer_finish(&out);
 }
 
 static void what_is_named_stays(void **state)
@@ -45,7 +43,7 @@ static void a_text_without_keys_has_none_afterwards(void **state)
 {
     (void)state;
     struct entity_select select;
-    struct buffer out;
+    _cleanup_(buffer_finish) struct buffer out;
     const char *problem;
     size_t at;
     buffer_init(&out, 1000);
@@ -53,7 +51,6 @@ static void a_text_without_keys_has_none_afterwards(void **state)
     assert_int_equal(entity_select_append(&select, B("{\n  \"a\": 1\n}\n"), &out), 0);
     assert_int_equal(entity_select_append(&select, B("{\n  \"b\": 1\n}\n"), &out), 0);
     assert_bytes(buffer_bytes(&out), B("{\n}\n{\n  \"b\": 1\n}\n"));
-    buffer_finish(&out);
 }
 
 static void a_list_has_its_names(void **state)
@@ -103,7 +100,7 @@ static void what_is_no_list_of_names_is_refused(void **state)
 static void lists_and_names_have_a_maximum(void **state)
 {
     (void)state;
-    struct buffer list;
+    _cleanup_(buffer_finish) struct buffer list;
     struct entity_select select;
     const char *problem;
     size_t at;
@@ -120,7 +117,6 @@ static void lists_and_names_have_a_maximum(void **state)
     assert_int_equal(entity_select_init(&select, buffer_bytes(&list), &problem, &at), 0);
     assert_int_equal(buffer_append_char(&list, 'a'), 0);
     assert_refused(buffer_bytes(&list), "a name that is longer than any property's", 0);
-    buffer_finish(&list);
 }
 
 static void errors_are_reported(void **state)

@@ -54,7 +54,7 @@ static void made_finish(struct made *made)
 
 static void assert_text(struct bytes answer, struct bytes expected)
 {
-    struct made made, again;
+    _cleanup_(made_finish) struct made made, again;
     make(&made, answer);
     if (made.error < 0)
         print_error("%.*s: %s at %zu\n", (int)answer.size, answer.data, made.problem, made.offset);
@@ -64,8 +64,6 @@ static void assert_text(struct bytes answer, struct bytes expected)
     make(&again, buffer_bytes(&made.text));
     assert_int_equal(again.error, 0);
     assert_bytes(buffer_bytes(&again.text), expected);
-    made_finish(&again);
-    made_finish(&made);
 }
 
 #define KEYS_IN  "\"PartitionKey\":\"p\",\"RowKey\":\"r\""
@@ -197,8 +195,8 @@ static void annotations_belong_to_properties(void **state)
 /* An entity of keys p and r that has no text. */
 static void assert_problem(struct bytes answer, const char *problem, struct bytes property)
 {
-    struct made made;
-    struct buffer reason;
+    _cleanup_(made_finish) struct made made;
+    _cleanup_(buffer_finish) struct buffer reason;
     make(&made, answer);
     assert_int_equal(made.error, 0);
     assert_null(made.problem);
@@ -213,8 +211,6 @@ static void assert_problem(struct bytes answer, const char *problem, struct byte
     assert_int_equal(entity_text_append_problem(answer, &reason), 0);
     assert_true(bytes_start_with(buffer_bytes(&reason), bytes_of(problem)));
     assert_true(bytes_end_with(buffer_bytes(&reason), property));
-    buffer_finish(&reason);
-    made_finish(&made);
 }
 
 #define WITH(members) B("{" KEYS_IN members "}")
@@ -339,13 +335,12 @@ static void keys_and_facts_come_without_a_text(void **state)
 
 static void assert_refused(struct bytes answer, const char *problem, size_t offset)
 {
-    struct made made;
+    _cleanup_(made_finish) struct made made;
     make(&made, answer);
     assert_int_equal(made.error, -EPROTO);
     assert_string_equal(made.problem, problem);
     assert_int_equal(made.offset, offset);
     assert_int_equal(made.text.size, 0);
-    made_finish(&made);
 }
 
 static void what_is_no_entity_is_refused(void **state)
@@ -388,22 +383,21 @@ static void what_cannot_be_understood_still_has_its_keys(void **state)
 
 static void assert_reason(struct bytes json, int error, const char *expected)
 {
-    struct buffer reason;
+    _cleanup_(buffer_finish) struct buffer reason;
     buffer_init(&reason, 1000);
     assert_int_equal(entity_text_append_problem(json, &reason), error);
     if (error == 0)
         assert_string_equal(buffer_string(&reason), expected);
-    buffer_finish(&reason);
 }
 
 /* The rows of a page are read with one object. */
 static void a_row_has_nothing_of_the_one_before(void **state)
 {
     (void)state;
-    struct made made;
+    _cleanup_(made_finish) struct made made;
     struct json_reader reader;
     struct entity_facts facts;
-    struct buffer text = {.max = 1000};
+    _cleanup_(buffer_finish) struct buffer text = {.max = 1000};
     make(&made, B("{\"odata.etag\":\"e\",\"PartitionKey\":\"p\",\"RowKey\":\"r\","
                   "\"Timestamp\":\"2017-01-05T03:25:25Z\",\"A\":[1]}"));
     assert_non_null(made.facts.problem);
@@ -414,8 +408,6 @@ static void a_row_has_nothing_of_the_one_before(void **state)
     assert_false(facts.has_partition_key || facts.has_row_key);
     assert_int_equal(facts.partition_key.size + facts.row_key.size + facts.etag.size, 0);
     assert_int_equal(facts.timestamp, 0);
-    buffer_finish(&text);
-    made_finish(&made);
 }
 
 static void the_reason_has_a_short_name(void **state)
@@ -447,8 +439,8 @@ static void many_properties_are_sorted(void **state)
     (void)state;
     static const size_t counts[] = {1000, ENTITY_MAX_MEMBERS, ENTITY_MAX_MEMBERS + 1};
     for (size_t i = 0; i < ARRAY_SIZE(counts); i++) {
-        struct buffer answer;
-        struct made made;
+        _cleanup_(buffer_finish) struct buffer answer;
+        _cleanup_(made_finish) struct made made;
         buffer_init(&answer, TEXT_MAX_BYTES);
         (void)buffer_append_string(&answer, "{" KEYS_IN);
         append_many(&answer, 17, counts[i]);
@@ -467,8 +459,6 @@ static void many_properties_are_sorted(void **state)
             assert_non_null(found);
             text = bytes_skip(text, (size_t)(found - text.data));
         }
-        made_finish(&made);
-        buffer_finish(&answer);
     }
 }
 
@@ -477,18 +467,16 @@ static void a_full_buffer_is_an_error(void **state)
     (void)state;
     struct bytes answer =
         B("{" KEYS_IN ",\"x@odata.type\":\"Edm.Double\",\"x\":1.0,\"s\":\"\\u0001\"}");
-    struct made made;
+    _cleanup_(made_finish) struct made made;
     make(&made, answer);
     for (size_t max = 0; max < made.text.size; max++) {
         struct json_reader reader;
         struct entity_facts facts;
-        struct buffer small;
+        _cleanup_(buffer_finish) struct buffer small;
         buffer_init(&small, max);
         assert_int_equal(read_entity(made.scratch, &reader, answer, &small, &facts), -EFBIG);
         assert_null(json_reader_problem(&reader));
-        buffer_finish(&small);
     }
-    made_finish(&made);
 }
 
 /* Random entities: an independent parser reads the text, finds what was put in, and the text
@@ -546,8 +534,8 @@ static void random_entities_keep_what_they_hold(void **state)
     (void)state;
     uint32_t seed = 1;
     for (int round = 0; round < 2000; round++) {
-        struct buffer answer;
-        struct made made;
+        _cleanup_(buffer_finish) struct buffer answer;
+        _cleanup_(made_finish) struct made made;
         buffer_init(&answer, 1 << 20);
         (void)buffer_append_string(&answer, "{" KEYS_IN);
         for (uint32_t n = dice(&seed, 50); n > 0; n--)
@@ -565,8 +553,6 @@ static void random_entities_keep_what_they_hold(void **state)
         cJSON_Delete(parsed_answer);
         cJSON_Delete(parsed_text);
         assert_text(buffer_bytes(&answer), buffer_bytes(&made.text));
-        made_finish(&made);
-        buffer_finish(&answer);
     }
 }
 

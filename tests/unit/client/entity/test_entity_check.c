@@ -266,17 +266,26 @@ static void properties_are_counted_and_measured(void **state)
     assert_refused(POSITION, buffer_bytes(&text), -EINVAL, "TooManyProperties", "");
 
     static const struct {
-        const char *type, *piece;
+        const char *piece;
         size_t pieces;
     } largest[] = {
-        {NULL, "a", 32768},       {NULL, "\xE6\x97\xA5", 32768}, {NULL, "\xF0\x9F\x98\x80", 16384},
-        {NULL, "\\u0001", 32768}, {NULL, "\\n", 32768},          {"Edm.Binary", "AAAA", 21845},
+        {"a", 32768},       {"\xE6\x97\xA5", 32768}, {"\xF0\x9F\x98\x80", 16384},
+        {"\\u0001", 32768}, {"\\n", 32768},
     };
     for (size_t i = 0; i < ARRAY_SIZE(largest); i++) {
-        make(&text, 1, largest[i].type, largest[i].piece, largest[i].pieces);
+        make(&text, 1, NULL, largest[i].piece, largest[i].pieces);
         assert_stored(buffer_bytes(&text));
-        make(&text, 1, largest[i].type, largest[i].piece, largest[i].pieces + 1);
+        make(&text, 1, NULL, largest[i].piece, largest[i].pieces + 1);
         assert_refused(POSITION, buffer_bytes(&text), -EINVAL, "PropertyValueTooLarge", "a000");
+    }
+    for (int i = 0; i < 2; i++) { /* a binary of 65,536 bytes, and of one more */
+        make(&text, 1, "Edm.Binary", "AAAA", 21845);
+        text.size -= sizeof("\"\n}\n") - 1;
+        assert_int_equal(buffer_append_string(&text, i == 0 ? "AA==\"\n}\n" : "AAA=\"\n}\n"), 0);
+        if (i == 0)
+            assert_stored(buffer_bytes(&text));
+        else
+            assert_refused(POSITION, buffer_bytes(&text), -EINVAL, "PropertyValueTooLarge", "a000");
     }
 }
 

@@ -31,7 +31,7 @@ static void parse_unsigned_takes_digits_alone(void **state)
 static void a_buffer_keeps_its_content_where_another_does_not_fit(void **state)
 {
     (void)state;
-    struct buffer buffer, other;
+    _cleanup_(buffer_finish) struct buffer buffer, other;
     buffer_init(&buffer, 5);
     buffer_init(&other, 9);
     assert_int_equal(buffer_append_string(&buffer, "abcdef"), -EFBIG);
@@ -44,14 +44,12 @@ static void a_buffer_keeps_its_content_where_another_does_not_fit(void **state)
     assert_bytes(buffer_bytes(&buffer), B(""));
     assert_bytes(buffer_bytes(&other), B("x"));
     assert_int_equal(other.max, 5);
-    buffer_finish(&buffer);
-    buffer_finish(&other);
 }
 
 static void a_buffer_keeps_to_its_maximum_and_its_error_sticks(void **state)
 {
     (void)state;
-    struct buffer buffer;
+    _cleanup_(buffer_finish) struct buffer buffer;
     buffer_init(&buffer, 5);
     assert_int_equal(buffer_append(&buffer, B("abc")), 0);
     assert_int_equal(buffer_append_format(&buffer, "%d", 123), -EFBIG);
@@ -62,13 +60,12 @@ static void a_buffer_keeps_to_its_maximum_and_its_error_sticks(void **state)
     assert_int_equal(buffer_append_format(&buffer, "%s", "12345"), 0);
     assert_string_equal(buffer_string(&buffer), "12345");
     assert_int_equal(buffer_append_char(&buffer, 'x'), -EFBIG);
-    buffer_finish(&buffer);
 }
 
 static void a_buffer_that_shrinks_keeps_its_content(void **state)
 {
     (void)state;
-    struct buffer buffer;
+    _cleanup_(buffer_finish) struct buffer buffer;
     buffer_init(&buffer, 1000);
     buffer_shrink(&buffer); /* nothing */
     assert_int_equal(buffer_ensure(&buffer, 900), 0);
@@ -83,7 +80,6 @@ static void a_buffer_that_shrinks_keeps_its_content(void **state)
     buffer_shrink(&buffer);
     assert_int_equal(buffer.capacity, 1);
     assert_string_equal(buffer_string(&buffer), "");
-    buffer_finish(&buffer);
 }
 
 static void trim_and_find(void **state)

@@ -88,30 +88,27 @@ static void positions_order_as_utf16_keys_do(void **state)
 static void a_key_with_nul_is_refused(void **state)
 {
     (void)state;
-    struct buffer position;
+    _cleanup_(buffer_finish) struct buffer position;
     buffer_init(&position, 16);
     assert_int_equal(position_append(&position, B("a\0"), B("b")), -EPROTO);
     assert_int_equal(position_append(&position, B("a"), B("\0")), -EPROTO);
     assert_int_equal(position.size, 0);
-    buffer_finish(&position);
 }
 
 static void assert_successor(struct bytes prefix, struct bytes expected)
 {
-    struct buffer successor;
+    _cleanup_(buffer_finish) struct buffer successor;
     buffer_init(&successor, 64);
     assert_int_equal(prefix_append_successor(&successor, prefix, B("END")), 0);
     assert_bytes(buffer_bytes(&successor), expected);
-    buffer_finish(&successor);
 }
 
 static void assert_end(struct bytes prefix, struct bytes expected)
 {
-    struct buffer end;
+    _cleanup_(buffer_finish) struct buffer end;
     buffer_init(&end, 64);
     assert_int_equal(prefix_append_end(&end, prefix, B("END")), 0);
     assert_bytes(buffer_bytes(&end), expected);
-    buffer_finish(&end);
 }
 
 static void ends_skip_no_character(void **state)
@@ -167,7 +164,7 @@ static void prefixes_that_a_level_may_show(void **state)
 static void a_prefix_has_children_while_they_can_be_shown(void **state)
 {
     (void)state;
-    struct buffer prefix;
+    _cleanup_(buffer_finish) struct buffer prefix;
     buffer_init(&prefix, 1000);
     assert_true(prefix_has_children(buffer_bytes(&prefix)));
     for (size_t size = 4; size <= PREFIX_MAX_BYTES + 4; size += 4) {
@@ -184,7 +181,6 @@ static void a_prefix_has_children_while_they_can_be_shown(void **state)
     assert_false(prefix_has_children(B("a/")));
     assert_false(prefix_has_children(B("a\0")));
     assert_false(prefix_has_children(B("\xED\xA0")));
-    buffer_finish(&prefix);
 }
 
 static void ranges_know_which_one_query_can_ask(void **state)

@@ -58,10 +58,9 @@ static void what_is_not_well_formed_is_refused(void **state)
     /* a lone surrogate is, and a pair the wrong way round is two */
     assert_int_equal(cesu8_next(B("\xED\xB8\x80\xED\xA0\xBD"), &character), 3);
     assert_int_equal(character, 0xDE00);
-    struct buffer utf8;
+    _cleanup_(buffer_finish) struct buffer utf8;
     buffer_init(&utf8, 16);
     assert_int_equal(utf8_append_cesu8(&utf8, B("a\xED\xA0\xBD")), -EILSEQ);
-    buffer_finish(&utf8);
 }
 
 static void a_text_is_cut_at_whole_characters(void **state)

@@ -4,10 +4,7 @@
 /* An http that talks to a server with canned answers. */
 #include "client/http/http.h"
 #include "tests/unit/loopback_server.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #define BODY_MAX ((size_t)1 << 20)
 

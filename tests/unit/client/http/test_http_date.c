@@ -23,14 +23,13 @@ static void dates_are_written_and_read(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(dates); i++) {
-        struct buffer text;
+        _cleanup_(buffer_finish) struct buffer text;
         int64_t utc_100ns = -1;
         buffer_init(&text, 64);
         assert_int_equal(http_date_append(&text, dates[i].seconds * TICKS_PER_SEC + 9999999), 0);
         assert_string_equal(buffer_string(&text), dates[i].text);
         assert_true(http_date_parse(buffer_bytes(&text), &utc_100ns));
         assert_int_equal(utc_100ns, dates[i].seconds * TICKS_PER_SEC);
-        buffer_finish(&text);
     }
 }
 
@@ -65,7 +64,7 @@ static void other_forms_are_read(void **state)
 static void every_day_of_400_years_is_written_and_read(void **state)
 {
     (void)state;
-    struct buffer text;
+    _cleanup_(buffer_finish) struct buffer text;
     buffer_init(&text, 64);
     for (int64_t day = 0; day < 146097; day++) {
         char expected[64];
@@ -80,7 +79,6 @@ static void every_day_of_400_years_is_written_and_read(void **state)
         assert_true(http_date_parse(buffer_bytes(&text), &back));
         assert_int_equal(back, seconds * TICKS_PER_SEC);
     }
-    buffer_finish(&text);
 }
 
 static void other_texts_are_no_dates(void **state)

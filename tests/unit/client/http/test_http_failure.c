@@ -29,7 +29,7 @@ static void no_connection_has_a_reason(void **state)
     } cases[] = {{"http://127.0.0.1:1/", "127.0.0.1 port 1", -ECONNREFUSED},
                  {"http://[::1]:1/", "::1 port 1", -ECONNREFUSED},
                  {"http://name.invalid/", "Could not resolve host: name.invalid", -EHOSTUNREACH}};
-    struct fixture f;
+    _cleanup_(end) struct fixture f;
     begin(&f, answers, 1);
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         (void)snprintf(f.url, sizeof(f.url), "%s", cases[i].url);
@@ -41,14 +41,13 @@ static void no_connection_has_a_reason(void **state)
         assert_null(strstr(f.call.failure.message, "proxy"));
         assert_non_null(f.call.failure.advice);
     }
-    end(&f);
 }
 
 static void a_connection_that_takes_too_long_is_none(void **state)
 {
     (void)state;
     static const struct canned answers[] = {{.status = "200 OK"}};
-    struct fixture f;
+    _cleanup_(end) struct fixture f;
     int sockets[3], port = full_listener(sockets);
     char message[100];
     begin(&f, answers, 1);
@@ -62,7 +61,6 @@ static void a_connection_that_takes_too_long_is_none(void **state)
     assert_false(f.call.failure.is_unanswered);
     for (int i = 0; i < 3; i++)
         (void)close(sockets[i]);
-    end(&f);
 }
 
 static void other_protocols_are_refused(void **state)
@@ -70,14 +68,13 @@ static void other_protocols_are_refused(void **state)
     (void)state;
     static const struct canned answers[] = {{.status = "200 OK"}};
     static const char *const urls[] = {"file:///etc/passwd", "ftp://127.0.0.1/", "http://", ""};
-    struct fixture f;
+    _cleanup_(end) struct fixture f;
     begin(&f, answers, 1);
     for (size_t i = 0; i < ARRAY_SIZE(urls); i++) {
         (void)snprintf(f.url, sizeof(f.url), "%s", urls[i]);
         assert_int_equal(get(&f), -EIO);
         assert_false(f.call.failure.is_retryable);
     }
-    end(&f);
 }
 
 /* As a proxy leaves it that gives an answer the wrong length. */
@@ -91,7 +88,7 @@ static void what_is_no_http_may_be_the_rest_of_an_answer(void **state)
         {.status = "200 OK"},
     };
     static const int errors[] = {-EIO, 0, -EIO, 0};
-    struct fixture f;
+    _cleanup_(end) struct fixture f;
     begin(&f, answers, ARRAY_SIZE(answers));
     for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
         assert_int_equal(get(&f), errors[i]);
@@ -100,7 +97,6 @@ static void what_is_no_http_may_be_the_rest_of_an_answer(void **state)
             assert_int_equal(f.call.failure.is_retryable, is_used);
     }
     assert_int_equal(f.server.connections, 3);
-    end(&f);
 }
 
 static void tls_troubles_are_told_apart(void **state)
@@ -143,7 +139,7 @@ static void a_proxy_that_does_not_connect_is_reported(void **state)
         {.raw = "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n", .end = CANNED_CLOSE},
         {.raw = "HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n", .end = CANNED_CLOSE}};
     struct http_options proxied = options;
-    struct fixture f;
+    _cleanup_(end) struct fixture f;
     char proxy[60];
     proxied.use_proxy = true;
     begin_with(&f, answers, 2, &proxied);
@@ -158,7 +154,6 @@ static void a_proxy_that_does_not_connect_is_reported(void **state)
         assert_non_null(strstr(f.call.failure.advice, "https_proxy"));
     }
     assert_int_equal(unsetenv("https_proxy"), 0);
-    end(&f);
 }
 
 static void a_proxy_is_used_only_if_it_may_be(void **state)
@@ -198,7 +193,7 @@ static void a_malformed_proxy_is_told_without_its_password(void **state)
         "socks9://user:s3cret@name.invalid:80", "http://:s3cret@",
         "http://user:s3#cret@name.invalid",     "s3cret@name.invalid@name.invalid"};
     struct http_options proxied = options;
-    struct fixture f;
+    _cleanup_(end) struct fixture f;
     proxied.use_proxy = true;
     begin_with(&f, answers, 1, &proxied);
     (void)snprintf(f.url, sizeof(f.url), "https://name.invalid/");
@@ -211,7 +206,6 @@ static void a_malformed_proxy_is_told_without_its_password(void **state)
         assert_non_null(strstr(f.call.failure.advice, "https_proxy"));
     }
     assert_int_equal(unsetenv("https_proxy"), 0);
-    end(&f);
 }
 
 /* To a host by its number and by its name, with a free port and with none that listens. */
@@ -221,7 +215,7 @@ static void without_a_descriptor_the_reason_is_that(void **state)
     static const struct canned answers[] = {{.status = "200 OK"}};
     static const char *const urls[] = {"http://127.0.0.1:1/", "https://127.0.0.1:1/",
                                        "http://localhost:1/", "https://name.invalid/"};
-    struct fixture f;
+    _cleanup_(end) struct fixture f;
     struct rlimit before, none;
     begin(&f, answers, 1);
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
@@ -237,7 +231,6 @@ static void without_a_descriptor_the_reason_is_that(void **state)
         assert_true(f.call.failure.is_retryable); /* another request may end */
         assert_false(f.call.failure.is_unanswered);
     }
-    end(&f);
 }
 
 int main(void)

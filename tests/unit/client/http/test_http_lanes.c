@@ -74,13 +74,12 @@ static void a_handle_that_becomes_free_is_taken(void **state)
     (void)state;
     static const struct canned answers[] = {{.status = "200 OK", .delay_ms = 20}};
     pthread_t threads[3 * HTTP_LANE_MAX];
-    struct fixture f;
+    _cleanup_(end) struct fixture f;
     begin(&f, answers, 1);
     start_threads(threads, ARRAY_SIZE(threads), &f);
     join_threads(threads, ARRAY_SIZE(threads), true);
     assert_int_equal(f.server.requests, 3 * HTTP_LANE_MAX);
     assert_in_range(f.server.connections, 1, HTTP_LANE_MAX);
-    end(&f);
 }
 
 static void a_lane_that_hangs_leaves_room_to_others(void **state)

@@ -91,7 +91,7 @@ static void ranges_become_filters(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(ranges); i++) {
         struct query query = {.table = "t", .range = ranges[i].range, .top = 7};
-        struct buffer text, decoded, expected;
+        _cleanup_(buffer_finish) struct buffer text, decoded, expected;
         bool is_widened = !ranges[i].is_widened;
         buffer_init(&text, 4000);
         buffer_init(&decoded, 4000);
@@ -103,9 +103,6 @@ static void ranges_become_filters(void **state)
         append_decoded(&decoded, buffer_bytes(&text));
         assert_string_equal(buffer_string(&decoded), buffer_string(&expected));
         assert_int_equal(is_widened, ranges[i].is_widened);
-        buffer_finish(&text);
-        buffer_finish(&decoded);
-        buffer_finish(&expected);
     }
 }
 
@@ -113,14 +110,13 @@ static void filters_are_percent_encoded(void **state)
 {
     (void)state;
     struct query query = {.range = {B("p\0it's"), B("p\x01")}, .top = 1000, .keys_only = true};
-    struct buffer text;
+    _cleanup_(buffer_finish) struct buffer text;
     bool is_widened;
     buffer_init(&text, 4000);
     assert_int_equal(request_url_append_row_query(&text, &query, &is_widened), 0);
     assert_string_equal(buffer_string(&text),
                         "$filter=PartitionKey%20eq%20%27p%27%20and%20RowKey%20ge%20%27it%27%27s%27"
                         "&$select=PartitionKey%2CRowKey%2CTimestamp&$top=1000");
-    buffer_finish(&text);
 }
 
 static void filters_and_columns_of_the_caller_are_added(void **state)
@@ -168,13 +164,12 @@ static void filters_and_columns_of_the_caller_are_added(void **state)
                                     .select = cases[i].select,
                                     .keys_only = cases[i].keys_only,
                                     .top = 5};
-        struct buffer text;
+        _cleanup_(buffer_finish) struct buffer text;
         bool is_widened;
         buffer_init(&text, 4000);
         assert_int_equal(request_url_append_row_query(&text, &query, &is_widened), 0);
         assert_string_equal(buffer_string(&text), cases[i].expected);
         assert_false(is_widened);
-        buffer_finish(&text);
     }
 }
 
@@ -188,11 +183,10 @@ static void keys_that_are_no_text_are_refused(void **state)
     };
     for (size_t i = 0; i < ARRAY_SIZE(malformed); i++) {
         struct query query = {.range = malformed[i], .top = 1};
-        struct buffer text;
+        _cleanup_(buffer_finish) struct buffer text;
         bool is_widened;
         buffer_init(&text, 4000);
         assert_int_equal(request_url_append_row_query(&text, &query, &is_widened), -EILSEQ);
-        buffer_finish(&text);
     }
 }
 
@@ -200,11 +194,10 @@ static void too_long_a_url_is_an_error(void **state)
 {
     (void)state;
     struct query query = {.range = {B("0123456789"), END}, .top = 1};
-    struct buffer text;
+    _cleanup_(buffer_finish) struct buffer text;
     bool is_widened;
     buffer_init(&text, 20);
     assert_int_equal(request_url_append_row_query(&text, &query, &is_widened), -EFBIG);
-    buffer_finish(&text);
 }
 
 static void entity_paths_escape_keys(void **state)
@@ -224,23 +217,21 @@ static void entity_paths_escape_keys(void **state)
         {B("..\0../x?y#z"), "/t(PartitionKey='..',RowKey='..%2Fx%3Fy%23z')"},
     };
     for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
-        struct buffer text;
+        _cleanup_(buffer_finish) struct buffer text;
         buffer_init(&text, 4000);
         assert_int_equal(request_url_append_entity(&text, "t", paths[i].position), 0);
         assert_string_equal(buffer_string(&text), paths[i].path);
-        buffer_finish(&text);
     }
-    struct buffer text;
+    _cleanup_(buffer_finish) struct buffer text;
     buffer_init(&text, 4000);
     assert_int_equal(request_url_append_entity(&text, "t", B("p\0" LOW_FIRST)), -EILSEQ);
     assert_int_equal(request_url_append_entity(&text, "t", B(HIGH_LAST "\0r")), -EILSEQ);
-    buffer_finish(&text);
 }
 
 static void table_paths_cannot_be_left(void **state)
 {
     (void)state;
-    struct buffer text;
+    _cleanup_(buffer_finish) struct buffer text;
     buffer_init(&text, 4000);
     assert_int_equal(request_url_append_rows(&text, "MyTable1"), 0);
     assert_int_equal(request_url_append_rows(&text, "../a?b#c'"), 0);
@@ -249,7 +240,6 @@ static void table_paths_cannot_be_left(void **state)
     assert_int_equal(request_url_append_table(&text, "x')/"), 0);
     assert_string_equal(buffer_string(&text), "/MyTable1()/..%2Fa%3Fb%23c%27()/Tables/a%2Fb"
                                               "/Tables('x%27%27%29%2F')");
-    buffer_finish(&text);
 }
 
 static void what_could_not_be_written_has_a_reason(void **state)
@@ -275,9 +265,9 @@ static void what_could_not_be_written_has_a_reason(void **state)
 
 static void expect_continued(const char *const values[TOKEN_PARTS], const char *expected)
 {
-    struct continuation *continuation = NULL;
+    _cleanup_(continuation_destroyp) struct continuation *continuation = NULL;
     struct query query = {.range = RANGE_ALL, .top = 2};
-    struct buffer token, text;
+    _cleanup_(buffer_finish) struct buffer token, text;
     bool is_widened;
     buffer_init(&token, 1000);
     buffer_init(&text, 1000);
@@ -290,9 +280,6 @@ static void expect_continued(const char *const values[TOKEN_PARTS], const char *
     query.after = continuation;
     assert_int_equal(request_url_append_row_query(&text, &query, &is_widened), 0);
     assert_string_equal(buffer_string(&text), expected);
-    continuation_destroy(continuation);
-    buffer_finish(&token);
-    buffer_finish(&text);
 }
 
 static void tokens_are_sent_back_as_they_came(void **state)
@@ -317,21 +304,19 @@ static void a_foreign_token_is_refused(void **state)
     (void)state;
     static const struct bytes tokens[] = {B("X\0"), B("Pabc"), B("P\0R"), B("\0")};
     for (size_t i = 0; i < ARRAY_SIZE(tokens); i++) {
-        struct continuation *continuation = NULL;
-        struct buffer text;
+        _cleanup_(continuation_destroyp) struct continuation *continuation = NULL;
+        _cleanup_(buffer_finish) struct buffer text;
         buffer_init(&text, 1000);
         assert_int_equal(continuation_create(tokens[i], BYTES_LITERAL(""), &continuation), 0);
         assert_int_equal(request_url_append_table_query(&text, NULL, continuation), -EILSEQ);
-        continuation_destroy(continuation);
-        buffer_finish(&text);
     }
 }
 
 static void tables_are_asked_for_by_name(void **state)
 {
     (void)state;
-    struct continuation *continuation = NULL;
-    struct buffer text;
+    _cleanup_(continuation_destroyp) struct continuation *continuation = NULL;
+    _cleanup_(buffer_finish) struct buffer text;
     buffer_init(&text, 1000);
     assert_int_equal(request_url_append_table_query(&text, NULL, NULL), 0);
     assert_int_equal(text.size, 0);
@@ -339,8 +324,6 @@ static void tables_are_asked_for_by_name(void **state)
     assert_int_equal(request_url_append_table_query(&text, "o'b&c", continuation), 0);
     assert_string_equal(buffer_string(&text),
                         "$filter=TableName%20eq%20%27o%27%27b%26c%27&NextTableName=next");
-    continuation_destroy(continuation);
-    buffer_finish(&text);
 }
 
 int main(void)

@@ -180,9 +180,9 @@ static void sources_and_environments_make_connections(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
-        struct connection connection = {0};
+        _cleanup_(connection_finish) struct connection connection = {0};
         struct call call = {0};
-        struct buffer text;
+        _cleanup_(buffer_finish) struct buffer text;
         buffer_init(&text, 1000);
         assert_int_equal(connection_init(&connection, good[i].source, &good[i].environment, &call),
                          0);
@@ -192,8 +192,6 @@ static void sources_and_environments_make_connections(void **state)
         assert_int_equal(connection.source_has_table, good[i].table[0] && named);
         assert_int_equal(credential_append_description(connection.credential, &text), 0);
         assert_string_equal(buffer_string(&text), good[i].credential);
-        buffer_finish(&text);
-        connection_finish(&connection);
     }
 }
 

@@ -26,7 +26,7 @@ static const char *member(const cJSON *object, const char *name)
 
 static void sign(const cJSON *vector, const char *key, struct buffer *ret)
 {
-    struct credential *credential = NULL;
+    _cleanup_(credential_unrefp) struct credential *credential = NULL;
     const struct signed_request request = {
         .verb = member(vector, "verb"),
         .content_md5 = bytes_of(member(vector, "content_md5")),
@@ -39,7 +39,6 @@ static void sign(const cJSON *vector, const char *key, struct buffer *ret)
                                                   bytes_of(key), &credential),
                      0);
     assert_int_equal(credential_append_authorization(credential, &request, ret), 0);
-    credential_unref(credential);
 }
 
 static void shared_key_vectors_pass(void **state)
@@ -93,15 +92,13 @@ static void a_sas_is_appended_as_it_was_given(void **state)
 static void a_shared_key_appends_nothing_to_the_url(void **state)
 {
     (void)state;
-    struct credential *credential = NULL;
-    struct buffer url;
+    _cleanup_(credential_unrefp) struct credential *credential = NULL;
+    _cleanup_(buffer_finish) struct buffer url;
     buffer_init(&url, 100);
     assert_int_equal(
         credential_create_shared_key(bytes_of("acct"), bytes_of("AAECAw==\r\n"), &credential), 0);
     assert_int_equal(credential_append_query(credential, &url), 0);
     assert_int_equal(url.size, 0);
-    credential_unref(credential);
-    buffer_finish(&url);
 }
 
 static void what_is_not_base64_is_no_key(void **state)
@@ -153,7 +150,7 @@ static void descriptions_show_no_secret(void **state)
 {
     (void)state;
     struct credential *credential = NULL;
-    struct buffer text;
+    _cleanup_(buffer_finish) struct buffer text;
     buffer_init(&text, 1000);
     assert_int_equal(
         credential_create_shared_key(bytes_of("acct"), bytes_of("c2VjcmV0"), &credential), 0);
@@ -169,13 +166,12 @@ static void descriptions_show_no_secret(void **state)
     assert_string_equal(buffer_string(&text),
                         "SAS token (sv=2020-12-06, sp=rl, se=2030-01-01, signature not shown)");
     credential_unref(credential);
-    buffer_finish(&text);
 }
 
 static void comp_alone_enters_the_signature(void **state)
 {
     (void)state;
-    struct credential *credential = NULL;
+    _cleanup_(credential_unrefp) struct credential *credential = NULL;
     struct signed_request request = {.verb = "GET", .path = bytes_of("/t"), .date = bytes_of("d")};
     static const struct {
         const char *a, *b;
@@ -189,7 +185,7 @@ static void comp_alone_enters_the_signature(void **state)
     assert_int_equal(
         credential_create_shared_key(bytes_of("acct"), bytes_of("AAECAw=="), &credential), 0);
     for (size_t i = 0; i < ARRAY_SIZE(queries); i++) {
-        struct buffer a, b;
+        _cleanup_(buffer_finish) struct buffer a, b;
         buffer_init(&a, 200);
         buffer_init(&b, 200);
         request.query = bytes_of(queries[i].a);
@@ -197,10 +193,7 @@ static void comp_alone_enters_the_signature(void **state)
         request.query = bytes_of(queries[i].b);
         assert_int_equal(credential_append_authorization(credential, &request, &b), 0);
         assert_int_equal(bytes_equal(buffer_bytes(&a), buffer_bytes(&b)), queries[i].is_equal);
-        buffer_finish(&a);
-        buffer_finish(&b);
     }
-    credential_unref(credential);
     credential_unref(NULL);
 }
 

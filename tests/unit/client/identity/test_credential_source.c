@@ -104,30 +104,28 @@ static bool refuse(struct fixture *f)
 static void without_a_file_a_refusal_stands(void **state)
 {
     (void)state;
-    struct fixture f;
+    _cleanup_(end) struct fixture f;
     start(&f, "sig=a", false);
     assert_false(refuse(&f));
     expect(&f, "sig=a");
-    end(&f);
 }
 
 static void a_file_that_was_changed_is_read_again(void **state)
 {
     (void)state;
-    struct fixture f;
+    _cleanup_(end) struct fixture f;
     start(&f, "sig=a", true);
     atomic_store(&f.text, "sig=b");
     expect(&f, "sig=a");
     assert_true(refuse(&f));
     expect(&f, "sig=b");
     assert_int_equal(atomic_load(&f.reads), 1);
-    end(&f);
 }
 
 static void it_is_read_once_in_a_while(void **state)
 {
     (void)state;
-    struct fixture f;
+    _cleanup_(end) struct fixture f;
     start(&f, "sig=a", true);
     assert_false(refuse(&f)); /* the same */
     atomic_store(&f.text, "sig=b");
@@ -143,14 +141,13 @@ static void it_is_read_once_in_a_while(void **state)
     assert_false(refuse(&f)); /* it cannot be read */
     assert_int_equal(atomic_load(&f.reads), 3);
     expect(&f, "sig=b");
-    end(&f);
 }
 
 /* Of an old request: the new one is there already. */
 static void what_was_replaced_meanwhile_is_not_read_again(void **state)
 {
     (void)state;
-    struct fixture f;
+    _cleanup_(end) struct fixture f;
     start(&f, "sig=a", true);
     _cleanup_(credential_unrefp) struct credential *old = credential_source_get(f.source);
     _cleanup_(credential_unrefp) struct credential *other = NULL;
@@ -160,7 +157,6 @@ static void what_was_replaced_meanwhile_is_not_read_again(void **state)
     pass(CREDENTIAL_SOURCE_REREAD_MS);
     assert_true(credential_source_replace(f.source, old, &call, &other));
     assert_int_equal(atomic_load(&f.reads), 1);
-    end(&f);
 }
 
 struct caller {
@@ -180,7 +176,7 @@ static void *run_caller(void *context)
 static void many_refusals_cause_one_read(void **state)
 {
     (void)state;
-    struct fixture f;
+    _cleanup_(end) struct fixture f;
     struct caller callers[CALLERS];
     start(&f, "sig=a", true);
     _cleanup_(credential_unrefp) struct credential *refused = credential_source_get(f.source);
@@ -202,7 +198,6 @@ static void many_refusals_cause_one_read(void **state)
     for (size_t i = 0; i < CALLERS; i++)
         credential_unref(callers[i].other);
     assert_int_equal(atomic_load(&f.reads), 1);
-    end(&f);
 }
 
 static bool is_cancelled(void *context)
@@ -214,7 +209,7 @@ static bool is_cancelled(void *context)
 static void a_caller_that_waits_can_be_cancelled(void **state)
 {
     (void)state;
-    struct fixture f;
+    _cleanup_(end) struct fixture f;
     start(&f, "sig=a", true);
     struct caller caller = {.f = &f, .refused = credential_source_get(f.source)};
     _cleanup_(credential_unrefp) struct credential *other = NULL;
@@ -231,7 +226,6 @@ static void a_caller_that_waits_can_be_cancelled(void **state)
     (void)pthread_join(caller.thread, NULL);
     credential_unref(caller.other);
     credential_unref(caller.refused);
-    end(&f);
 }
 
 static void ends(void *context)
@@ -249,7 +243,7 @@ static void expect_told(struct fixture *f, const char *text, int told)
 static void the_end_of_a_signature_is_told_a_day_before(void **state)
 {
     (void)state;
-    struct fixture f;
+    _cleanup_(end) struct fixture f;
     start(&f, IN_A_DAY, true);
     atomic_store(&utc_sec, NOW_SEC - 1);
     credential_source_watch(f.source, ends, &f);
@@ -260,7 +254,6 @@ static void the_end_of_a_signature_is_told_a_day_before(void **state)
     atomic_store(&f.text, "se=2025-01-01&sig=y"); /* another one, which has ended */
     assert_true(refuse(&f));
     expect_told(&f, "se=2025-01-01&sig=y", 2);
-    end(&f);
 }
 
 static void what_has_no_end_tells_none(void **state)
@@ -268,23 +261,21 @@ static void what_has_no_end_tells_none(void **state)
     (void)state;
     static const char *const texts[] = {"si=policy&sig=x", "se=tomorrow&sig=x", "se=&sig=x"};
     for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
-        struct fixture f;
+        _cleanup_(end) struct fixture f;
         start(&f, texts[i], false);
         credential_source_watch(f.source, ends, &f);
         expect_told(&f, texts[i], 0);
-        end(&f);
     }
 }
 
 static void it_is_told_when_it_is_watched(void **state)
 {
     (void)state;
-    struct fixture f;
+    _cleanup_(end) struct fixture f;
     start(&f, IN_A_DAY, false);
     expect_told(&f, IN_A_DAY, 0);
     credential_source_watch(f.source, ends, &f);
     expect_told(&f, IN_A_DAY, 1);
-    end(&f);
 }
 
 int main(void)

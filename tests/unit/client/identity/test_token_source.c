@@ -162,20 +162,19 @@ static void wait_for_token(struct fixture *f, const char *expected)
 static void the_first_token_is_used_by_all(void **state)
 {
     (void)state;
-    struct fixture f;
+    _cleanup_(end) struct fixture f;
     begin(&f);
     start(&f);
     for (int i = 0; i < 5; i++)
         expect(&f, "Bearer token1", 1);
     pass(LIFE_MS / 2 - 1);
     expect_not_yet(&f, "Bearer token1", 1, 1);
-    end(&f);
 }
 
 static void from_half_of_its_life_on_it_is_refreshed_beside_the_callers(void **state)
 {
     (void)state;
-    struct fixture f;
+    _cleanup_(end) struct fixture f;
     begin(&f);
     start(&f);
     expect(&f, "Bearer token1", 1);
@@ -193,13 +192,12 @@ static void from_half_of_its_life_on_it_is_refreshed_beside_the_callers(void **s
     atomic_store(&f.is_held, false);
     wait_for_token(&f, "Bearer token2");
     assert_int_equal(atomic_load(&f.asked), 2);
-    end(&f);
 }
 
 static void an_answer_may_say_when_it_is_to_be_refreshed(void **state)
 {
     (void)state;
-    struct fixture f;
+    _cleanup_(end) struct fixture f;
     begin(&f);
     f.refresh_ms = LIFE_MS / 4;
     start(&f);
@@ -208,7 +206,6 @@ static void an_answer_may_say_when_it_is_to_be_refreshed(void **state)
     expect_not_yet(&f, "Bearer token1", 1, 1);
     pass(1);
     wait_for_token(&f, "Bearer token2");
-    end(&f);
 }
 
 struct caller {
@@ -258,7 +255,7 @@ static void many_callers_at_the_end_cause_one_request(void **state)
 static void after_a_failure_the_old_one_is_used_to_its_end(void **state)
 {
     (void)state;
-    struct fixture f;
+    _cleanup_(end) struct fixture f;
     struct call call;
     char text[32];
     begin(&f);
@@ -288,13 +285,12 @@ static void after_a_failure_the_old_one_is_used_to_its_end(void **state)
     atomic_store(&f.fails, false);
     pass(60000);
     wait_for_token(&f, "Bearer token11");
-    end(&f);
 }
 
 static void the_first_failure_keeps_its_error(void **state)
 {
     (void)state;
-    struct fixture f;
+    _cleanup_(end) struct fixture f;
     struct call call;
     char text[32];
     begin(&f);
@@ -306,13 +302,12 @@ static void the_first_failure_keeps_its_error(void **state)
     atomic_store(&f.fails, false);
     pass(3000);
     wait_for_token(&f, "Bearer token2");
-    end(&f);
 }
 
 static void the_same_token_again_is_not_asked_for_within_a_while(void **state)
 {
     (void)state;
-    struct fixture f;
+    _cleanup_(end) struct fixture f;
     begin(&f);
     atomic_store(&f.is_same, true);
     f.life_ms = 40000;
@@ -325,14 +320,13 @@ static void the_same_token_again_is_not_asked_for_within_a_while(void **state)
     pass(1);
     wait_for(&f, 3);
     expect(&f, "Bearer token1", 3);
-    end(&f);
 }
 
 /* Its life is over when it comes: that is a failure, and it is not asked for at once again. */
 static void a_token_that_has_ended_when_it_comes(void **state)
 {
     (void)state;
-    struct fixture f;
+    _cleanup_(end) struct fixture f;
     struct call call;
     char text[32];
     begin(&f);
@@ -352,7 +346,6 @@ static void a_token_that_has_ended_when_it_comes(void **state)
         assert_int_equal(get(&f, &call, text), -EPROTO);
     assert_int_equal(atomic_load(&last_wait_ms), 1);
     assert_int_equal(atomic_load(&f.asked), 1);
-    end(&f);
 }
 
 static void short_and_long_lives_are_bounded(void **state)
@@ -412,7 +405,7 @@ static struct token *take(struct fixture *f)
 static void a_refused_token_is_replaced_once_in_a_while(void **state)
 {
     (void)state;
-    struct fixture f;
+    _cleanup_(end) struct fixture f;
     begin(&f);
     start(&f);
     struct token *first = take(&f), *second = NULL, *third = NULL;
@@ -433,13 +426,12 @@ static void a_refused_token_is_replaced_once_in_a_while(void **state)
     token_unref(first);
     token_unref(second);
     token_unref(third);
-    end(&f);
 }
 
 static void a_refused_token_that_comes_again_or_not_at_all_stands(void **state)
 {
     (void)state;
-    struct fixture f;
+    _cleanup_(end) struct fixture f;
     begin(&f);
     atomic_store(&f.is_same, true);
     start(&f);
@@ -453,7 +445,6 @@ static void a_refused_token_that_comes_again_or_not_at_all_stands(void **state)
     assert_int_equal(atomic_load(&f.asked), 3);
     expect(&f, "Bearer token1", 3); /* its end has not come */
     token_unref(token);
-    end(&f);
 }
 
 struct replacer {
@@ -473,7 +464,7 @@ static void *run_replacer(void *context)
 static void many_refusals_cause_one_request(void **state)
 {
     (void)state;
-    struct fixture f;
+    _cleanup_(end) struct fixture f;
     struct replacer replacers[64];
     begin(&f);
     start(&f);
@@ -495,13 +486,12 @@ static void many_refusals_cause_one_request(void **state)
     for (size_t i = 0; i < ARRAY_SIZE(replacers); i++)
         token_unref(replacers[i].other);
     token_unref(token);
-    end(&f);
 }
 
 static void its_state_is_told(void **state)
 {
     (void)state;
-    struct fixture f;
+    _cleanup_(end) struct fixture f;
     _cleanup_(buffer_finish) struct buffer text;
     buffer_init(&text, 10000);
     begin(&f);
@@ -522,7 +512,6 @@ static void its_state_is_told(void **state)
     assert_int_equal(token_source_append_metrics(f.source, &text), 0);
     assert_non_null(strstr(buffer_string(&text), "\ntablefuse_token_requests_total 1\n"));
     assert_non_null(strstr(buffer_string(&text), "\ntablefuse_token_age_seconds 5.000\n"));
-    end(&f);
 }
 
 int main(void)

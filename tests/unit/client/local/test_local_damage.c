@@ -157,11 +157,10 @@ static void ask_each(struct table_store *store, size_t table, const struct page 
 {
     for (size_t row = 0; row < page_rows(expected); row++) {
         struct call call = some_call();
-        struct page *page = NULL;
+        _cleanup_(page_unrefp) struct page *page = NULL;
         int r =
             table_store_get(store, table_names[table], page_position(expected, row), &call, &page);
         count(tally, r, r == 0 && is_row(page, 0, expected, row, false), "get");
-        page_unref(page);
     }
 }
 
@@ -170,25 +169,23 @@ static void ask_absent(struct table_store *store, struct tally *tally)
     static const char *const absent[] = {"p\0row00000x", "only\0row00150x", "zz\0row00000x"};
     for (size_t i = 0; i < ARRAY_SIZE(absent); i++) {
         struct call call = some_call();
-        struct page *page = NULL;
+        _cleanup_(page_unrefp) struct page *page = NULL;
         struct bytes position = {absent[i], strlen(absent[i]) + sizeof("row00000x")};
         int r = table_store_get(store, table_names[i], position, &call, &page);
         count(tally, r, r == -ENOENT, "get of what is absent");
-        page_unref(page);
     }
 }
 
 static void ask_tables(struct table_store *store, struct tally *tally)
 {
     struct table_names names;
-    struct continuation *next = NULL;
+    _cleanup_(continuation_destroyp) struct continuation *next = NULL;
     struct call call = some_call();
     buffer_init(&names.names, 1000);
     int r = table_store_list_tables(store, NULL, NULL, &call, &names, &next);
     count(tally, r, r == 0 && bytes_equal(buffer_bytes(&names.names), B("alpha\0beta\0gamma\0")),
           "tables");
     buffer_finish(&names.names);
-    continuation_destroy(next);
 }
 
 static void ask_everything(struct table_store *store, const struct truth *truth,
@@ -214,7 +211,8 @@ static void ask_new(struct table_store *store, int rows, struct tally *tally)
 
 static void write_new(struct table_store *store, struct tally *tally)
 {
-    struct row_write row = make_write(WRITE_UPSERT_REPLACE, "p", "r", "", "");
+    _cleanup_(row_write_finish) struct row_write row =
+        make_write(WRITE_UPSERT_REPLACE, "p", "r", "", "");
     struct write_result result;
     bool is_there = false;
     for (int i = 0; i < 3; i++) { /* each sweeps rows of the dropped table away */
@@ -224,7 +222,6 @@ static void write_new(struct table_store *store, struct tally *tally)
         is_there |= r == 0;
     }
     ask_new(store, is_there ? 1 : 0, tally);
-    row_write_finish(&row);
 }
 
 /* A table is dropped, and a new one is written to. The others keep what they have. */

@@ -136,9 +136,8 @@ static void an_empty_database_becomes_an_account(void **state)
 {
     const char *path = *state;
     (void)run_sql(path, "PRAGMA page_size = 1024; CREATE TABLE t (x); DROP TABLE t; VACUUM");
-    struct table_store *store = open_with_table(path);
+    _cleanup_(table_store_destroyp) struct table_store *store = open_with_table(path);
     insert_row(store, "r", "");
-    table_store_destroy(store);
 }
 
 /* Root may write to everything: so as another user, in a process that tells what went wrong. */
@@ -209,9 +208,8 @@ static void a_file_on_a_read_only_file_system_is_read(void **state)
 
 static void make_large(const char *path)
 {
-    struct table_store *store = open_with_table(path);
+    _cleanup_(table_store_destroyp) struct table_store *store = open_with_table(path);
     insert_rows(store, "", 5000, "\"A\": \"some text, so that there are many pages\"");
-    table_store_destroy(store);
 }
 
 /* How many rows are read, or the errno of the failure, which has a reason then. */
@@ -286,12 +284,11 @@ static void damage_under_an_open_account_is_an_error(void **state)
     const char *path = *state;
     struct call call = some_call();
     make_large(path);
-    struct table_store *store = open_account(path);
+    _cleanup_(table_store_destroyp) struct table_store *store = open_account(path);
     assert_int_equal(truncate(path, 16384), 0);
     assert_int_equal(count_rows(store, whole_table(), NULL, &call), -EIO);
     assert_int_equal(call.failure.error, -EIO);
     assert_non_null(call.failure.advice);
-    table_store_destroy(store);
 }
 
 static void set_last_timestamp(const char *path, const char *value)
@@ -314,15 +311,15 @@ static void a_row_that_is_none_is_an_error(void **state)
     };
     for (size_t i = 0; i < ARRAY_SIZE(changes); i++) {
         struct call call = some_call();
-        struct table_store *store = i == 0 ? open_with_table(path) : open_account(path);
+        _cleanup_(table_store_destroyp) struct table_store *store =
+            i == 0 ? open_with_table(path) : open_account(path);
         insert_row(store, "r", "");
         (void)run_sql(path, changes[i]);
         assert_int_equal(count_rows(store, whole_table(), NULL, &call), -EIO);
         (void)run_sql(path, "DELETE FROM entities");
-        table_store_destroy(store);
     }
     struct call call;
-    struct table_store *store = open_account(path);
+    _cleanup_(table_store_destroyp) struct table_store *store = open_account(path);
     (void)run_sql(path, "UPDATE account SET last_timestamp = 5");
     assert_int_equal(write_row(store, WRITE_INSERT, "r", "", "", &call, NULL), -EIO);
     set_last_timestamp(path, "-5");
@@ -331,7 +328,6 @@ static void a_row_that_is_none_is_an_error(void **state)
     assert_int_equal(write_row(store, WRITE_INSERT, "r", "", "", &call, NULL), -EOVERFLOW);
     set_last_timestamp(path, "2534023007999999999 / 10");
     assert_int_equal(write_row(store, WRITE_INSERT, "r", "", "", &call, NULL), 0);
-    table_store_destroy(store);
 }
 
 static int insert_batch(struct table_store *store, int number, struct call *call)

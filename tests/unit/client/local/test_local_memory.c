@@ -101,7 +101,7 @@ static bool ask_filtered(struct table_store *store, long n)
 static void without_memory_nothing_is_answered(void **state)
 {
     static question *const questions[] = {ask_rows, ask_row, ask_tables, ask_filtered};
-    struct table_store *store = open_with_table(*state);
+    _cleanup_(table_store_destroyp) struct table_store *store = open_with_table(*state);
     insert_rows(store, "a", ROWS, "\"A\": 1");
     for (size_t i = 0; i < ARRAY_SIZE(questions); i++) {
         long n = 1;
@@ -109,7 +109,6 @@ static void without_memory_nothing_is_answered(void **state)
             n++;
         assert_true(n > 1);
     }
-    table_store_destroy(store);
 }
 
 int main(void)

@@ -81,7 +81,7 @@ static struct table_store *open_with_rows(const char *path)
 static void a_sound_file_has_no_faults(void **state)
 {
     struct told told;
-    struct table_store *store = open_with_rows(*state);
+    _cleanup_(table_store_destroyp) struct table_store *store = open_with_rows(*state);
     struct local_check_report report = check(*state, &told); /* beside an open account */
     assert_int_equal(report.tables, 1);
     assert_int_equal(report.entities, ROWS);
@@ -90,7 +90,6 @@ static void a_sound_file_has_no_faults(void **state)
     insert_rows(store, "b", 2500, "\"A\": 1"); /* in more than two transactions */
     assert_int_equal(check(*state, &told).entities, ROWS + 2500);
     assert_int_equal(told.count, 0);
-    table_store_destroy(store);
 }
 
 static int write_and_die(const char *path)
@@ -167,13 +166,12 @@ static void a_changed_text_is_noticed(void **state)
     assert_noticed(*state, "a000003",
                    "table items, PartitionKey \"p\", RowKey \"a000003\": it does not fit its "
                    "checksum");
-    struct table_store *store = open_account(*state);
+    _cleanup_(table_store_destroyp) struct table_store *store = open_account(*state);
     assert_int_equal(write_row(store, WRITE_MERGE, "a000003", "\"B\": 2", "*", &call, NULL), -EIO);
     struct query keys = whole_table();
     keys.keys_only = true; /* it has the keys as they were written */
     call = some_call();
     assert_int_equal(count_rows(store, keys, NULL, &call), ROWS);
-    table_store_destroy(store);
 }
 
 /* Changes the rows of the table alone: SQLite is told that the index is another one's. */
@@ -273,6 +271,14 @@ static void copy_page(const char *path, int64_t page, char *content, bool is_rea
     assert_int_equal(fclose(file), 0);
 }
 
+/* The first page of a table or index. */
+static int64_t root_page(const char *path, const char *name)
+{
+    char sql[100];
+    (void)snprintf(sql, sizeof(sql), "SELECT rootpage FROM sqlite_schema WHERE name = '%s'", name);
+    return run_sql(path, sql);
+}
+
 #define FOLD "; PRAGMA wal_checkpoint(TRUNCATE)"
 
 /* A write that never reached the disk: the index of names is as it was after `before`, and all the
@@ -281,11 +287,19 @@ static void make_names_outdated(const char *path, const char *before, const char
 {
     static char content[PAGE_BYTES];
     (void)run_sql(path, before);
-    int64_t page = run_sql(path, "SELECT rootpage FROM sqlite_schema"
-                                 " WHERE name = 'sqlite_autoindex_tables_1'");
+    int64_t page = root_page(path, "sqlite_autoindex_tables_1");
     copy_page(path, page, content, true);
     (void)run_sql(path, now);
     copy_page(path, page, content, false);
+}
+
+static void swap_names_in_the_index(const char *path)
+{
+    make_names_outdated(path,
+                        "UPDATE tables SET name = NULL; UPDATE tables SET name ="
+                        " CASE id WHEN 1 THEN 'other' ELSE 'items' END" FOLD,
+                        "UPDATE tables SET name = NULL; UPDATE tables SET name ="
+                        " CASE id WHEN 1 THEN 'items' ELSE 'other' END" FOLD);
 }
 
 #define MANY_ROWS 1000 /* more than one change sweeps away */
@@ -294,19 +308,21 @@ static void make_names_outdated(const char *path, const char *before, const char
 static void make_two_tables(const char *path)
 {
     struct call call = some_call();
-    struct table_store *store = open_with_rows(path);
+    _cleanup_(table_store_destroyp) struct table_store *store = open_with_rows(path);
     insert_rows(store, "b", MANY_ROWS, "");
     assert_int_equal(table_store_create_table(store, "other", &call), 0);
-    table_store_destroy(store);
 }
 
-static void write_to_other(struct table_store *store)
+static void write_to_other(const char *path, int times)
 {
-    struct call call = some_call();
-    struct write_result result;
-    struct row_write row = make_write(WRITE_UPSERT_REPLACE, "p", "r", "", "");
-    assert_int_equal(table_store_write(store, "other", &row.write, 1, &call, &result), 0);
-    row_write_finish(&row);
+    _cleanup_(table_store_destroyp) struct table_store *store = open_account(path);
+    _cleanup_(row_write_finish) struct row_write row =
+        make_write(WRITE_UPSERT_REPLACE, "p", "r", "", "");
+    for (int i = 0; i < times; i++) {
+        struct call call = some_call();
+        struct write_result result;
+        assert_int_equal(table_store_write(store, "other", &row.write, 1, &call, &result), 0);
+    }
 }
 
 static void lose_page(const char *path, int64_t page)
@@ -327,8 +343,7 @@ static void a_check_without_the_index_of_names_reads_all_rows(void **state)
 {
     struct told told;
     make_two_tables(*state);
-    lose_page(*state, run_sql(*state, "SELECT rootpage FROM sqlite_schema"
-                                      " WHERE name = 'sqlite_autoindex_tables_1'"));
+    lose_page(*state, root_page(*state, "sqlite_autoindex_tables_1"));
     assert_all_rows_checked(*state, &told);
     assert_true(told.count > 0);
     assert_int_equal(told.ended, 0);
@@ -338,8 +353,7 @@ static void a_check_says_where_it_ends(void **state)
 {
     struct told told;
     make_two_tables(*state);
-    lose_page(*state, run_sql(*state, "SELECT rootpage FROM sqlite_schema"
-                                      " WHERE name = 'versions'"));
+    lose_page(*state, root_page(*state, "versions"));
     assert_all_rows_checked(*state, &told);
     assert_int_equal(told.ended, 2); /* the index, for each of the tables */
 }
@@ -357,11 +371,7 @@ static void a_check_tells_wrong_entries_of_the_index_of_names(void **state)
 {
     struct told told;
     make_two_tables(*state);
-    make_names_outdated(*state,
-                        "UPDATE tables SET name = NULL; UPDATE tables SET name ="
-                        " CASE id WHEN 1 THEN 'other' ELSE 'items' END" FOLD,
-                        "UPDATE tables SET name = NULL; UPDATE tables SET name ="
-                        " CASE id WHEN 1 THEN 'items' ELSE 'other' END" FOLD);
+    swap_names_in_the_index(*state);
     assert_int_equal(check(*state, &told).entities, ROWS + MANY_ROWS);
     assert_int_equal(told.count, 2);
 }
@@ -371,9 +381,7 @@ static void a_key_that_is_far_too_long_is_a_fault(void **state)
 {
     struct told told;
     make_two_tables(*state);
-    struct table_store *store = open_account(*state);
-    write_to_other(store);
-    table_store_destroy(store);
+    write_to_other(*state, 1);
     (void)run_sql(*state, "INSERT INTO entities SELECT table_id, CAST('z' || char(0) ||"
                           " printf('%0140000d', 0) AS BLOB), timestamp, checksum, text"
                           " FROM entities LIMIT 1");
@@ -391,12 +399,11 @@ static void a_row_with_a_key_that_is_too_long_is_not_read(void **state)
     (void)run_sql(*state, "INSERT INTO entities SELECT table_id, CAST('q' || char(0) ||"
                           " printf('%08190d', 0) AS BLOB), timestamp, checksum, text"
                           " FROM entities LIMIT 1");
-    struct table_store *store = open_account(*state);
+    _cleanup_(table_store_destroyp) struct table_store *store = open_account(*state);
     assert_int_equal(count_rows(store, whole_table(), NULL, &call), -EIO);
     assert_string_equal(call.failure.message,
                         "table items, PartitionKey \"q\", RowKey "
                         "\"000000000000000000000000000000000000000000000...\": not an entity");
-    table_store_destroy(store);
 }
 
 static void rows_of_a_table_that_only_the_index_calls_dropped_stay(void **state)
@@ -405,10 +412,7 @@ static void rows_of_a_table_that_only_the_index_calls_dropped_stay(void **state)
     make_names_outdated(
         *state, "UPDATE tables SET name = NULL, checksum = checksum(id, NULL) WHERE id = 1" FOLD,
         "UPDATE tables SET name = 'items', checksum = checksum(id, 'items') WHERE id = 1" FOLD);
-    struct table_store *store = open_account(*state);
-    for (int i = 0; i < 3; i++)
-        write_to_other(store);
-    table_store_destroy(store);
+    write_to_other(*state, 3);
     assert_int_equal(run_sql(*state, "SELECT count(*) FROM entities WHERE table_id = 1"),
                      ROWS + MANY_ROWS);
 }
@@ -416,11 +420,7 @@ static void rows_of_a_table_that_only_the_index_calls_dropped_stay(void **state)
 static void a_wrong_entry_of_the_index_drops_no_table(void **state)
 {
     make_two_tables(*state);
-    make_names_outdated(*state,
-                        "UPDATE tables SET name = NULL; UPDATE tables SET name ="
-                        " CASE id WHEN 1 THEN 'other' ELSE 'items' END" FOLD,
-                        "UPDATE tables SET name = NULL; UPDATE tables SET name ="
-                        " CASE id WHEN 1 THEN 'items' ELSE 'other' END" FOLD);
+    swap_names_in_the_index(*state);
     struct table_store *store = open_account(*state);
     struct call call = some_call();
     assert_int_equal(table_store_delete_table(store, "other", &call), -EIO);
@@ -439,9 +439,8 @@ static void a_dropped_table_with_rows_that_the_index_lacks_is_kept(void **state)
                                  " timestamp, checksum, text FROM entities LIMIT 1");
     struct table_store *store = open_account(*state);
     assert_int_equal(table_store_delete_table(store, "items", &call), 0);
-    for (int i = 0; i < 10; i++)
-        write_to_other(store);
     table_store_destroy(store);
+    write_to_other(*state, 10);
     assert_int_equal(run_sql(*state, "SELECT id FROM tables WHERE name IS NULL"), 1);
     assert_int_equal(run_sql(*state, "SELECT count(*) FROM entities INDEXED BY"
                                      " sqlite_autoindex_entities_1 WHERE table_id = 1"),
@@ -453,16 +452,13 @@ static void a_new_table_gets_no_rows_of_a_lost_one(void **state)
 {
     struct call call = some_call();
     make_two_tables(*state);
-    struct table_store *store = open_account(*state);
-    write_to_other(store);
-    table_store_destroy(store);
+    write_to_other(*state, 1);
     (void)run_sql(*state, "DELETE FROM tables WHERE name = 'other'");
-    store = open_account(*state);
+    _cleanup_(table_store_destroyp) struct table_store *store = open_account(*state);
     assert_int_equal(table_store_create_table(store, "fresh", &call), 0);
     struct query query = whole_table();
     query.table = "fresh";
     assert_int_equal(count_rows(store, query, NULL, &call), 0);
-    table_store_destroy(store);
 }
 
 /* Lost from the table of tables alone: nothing is created then. */
@@ -471,14 +467,11 @@ static void no_table_is_created_where_tables_are_lost(void **state)
     struct call call = some_call();
     static char content[PAGE_BYTES];
     make_two_tables(*state);
-    copy_page(*state, run_sql(*state, "SELECT rootpage FROM sqlite_schema WHERE name = 'tables'"),
-              content, true);
+    copy_page(*state, root_page(*state, "tables"), content, true);
     content[3] = content[4] = 0; /* the number of its cells */
-    copy_page(*state, run_sql(*state, "SELECT rootpage FROM sqlite_schema WHERE name = 'tables'"),
-              content, false);
-    struct table_store *store = open_account(*state);
+    copy_page(*state, root_page(*state, "tables"), content, false);
+    _cleanup_(table_store_destroyp) struct table_store *store = open_account(*state);
     assert_int_equal(table_store_create_table(store, "fresh", &call), -EIO);
-    table_store_destroy(store);
 }
 
 /* Keys are cut and shown on one line. */
@@ -490,16 +483,14 @@ static void a_reason_fits_into_a_line(void **state)
     struct page *page;
     memset(key, 'k', sizeof(key) - 1);
     key[sizeof(key) - 1] = '\0';
-    struct table_store *store = open_with_table(*state);
-    struct row_write row = make_write(WRITE_INSERT, key, "r", "", "");
+    _cleanup_(table_store_destroyp) struct table_store *store = open_with_table(*state);
+    _cleanup_(row_write_finish) struct row_write row = make_write(WRITE_INSERT, key, "r", "", "");
     assert_int_equal(table_store_write(store, "items", &row.write, 1, &call, &result), 0);
     (void)run_sql(*state, "UPDATE entities SET timestamp = 5");
     assert_int_equal(table_store_get(store, "items", row.write.position, &call, &page), -EIO);
     assert_string_equal(call.failure.message,
                         "table items, PartitionKey \"kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk"
                         "...\", RowKey \"r\": it does not fit its checksum");
-    row_write_finish(&row);
-    table_store_destroy(store);
 }
 
 int main(void)

@@ -117,7 +117,7 @@ static void a_chain_of_computed_columns_is_not_prepared(void **state)
 {
     static const int columns[] = {18, 22, 200};
     for (size_t i = 0; i < ARRAY_SIZE(columns); i++) {
-        struct buffer sql;
+        _cleanup_(buffer_finish) struct buffer sql;
         buffer_init(&sql, SQL_BYTES);
         (void)buffer_append_string(&sql, "DROP TABLE entities;");
         append_chain(&sql, "entities", columns[i]);
@@ -125,7 +125,6 @@ static void a_chain_of_computed_columns_is_not_prepared(void **state)
         buffer_clear(&sql);
         append_chain(&sql, "besides", columns[i]);
         refuse_change(*state, buffer_string(&sql), "besides", NOT_AS_IT_MAKES);
-        buffer_finish(&sql);
     }
 }
 

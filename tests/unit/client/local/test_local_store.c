@@ -4,7 +4,7 @@
 
 static void every_kind_of_write_does_what_it_says(void **state)
 {
-    struct table_store *store = open_with_table(*state);
+    _cleanup_(table_store_destroyp) struct table_store *store = open_with_table(*state);
     struct call call;
     struct write_result first, second;
     assert_int_equal(write_row(store, WRITE_INSERT, "r", "\"A\": 1", "", &call, &first), 0);
@@ -27,17 +27,16 @@ static void every_kind_of_write_does_what_it_says(void **state)
     assert_row(store, "r", "\"F\": 6");
     assert_int_equal(write_row(store, WRITE_UPSERT_REPLACE, "s", "", "", &call, NULL), 0);
     assert_row(store, "s", "");
-    table_store_destroy(store);
 }
 
 static void a_page_tells_the_version_that_was_written(void **state)
 {
     int64_t now_ms = 1704164645123; /* 2024-01-02T03:04:05.123 */
     struct clock clock = fake_clock(&now_ms);
-    struct table_store *store = open_account_at(*state, &clock);
+    _cleanup_(table_store_destroyp) struct table_store *store = open_account_at(*state, &clock);
     struct call call = {.deadline_ms = now_ms + 1000};
     struct write_result result;
-    struct row_write row = make_write(WRITE_INSERT, "p", "r", "", "");
+    _cleanup_(row_write_finish) struct row_write row = make_write(WRITE_INSERT, "p", "r", "", "");
     assert_int_equal(table_store_create_table(store, "items", &call), 0);
     assert_int_equal(table_store_write(store, "items", &row.write, 1, &call, &result), 0);
     assert_string_equal(result.etag, "W/\"datetime'2024-01-02T03%3A04%3A05.1230000Z'\"");
@@ -47,13 +46,11 @@ static void a_page_tells_the_version_that_was_written(void **state)
     assert_bytes(page_etag(page, 0), bytes_of(result.etag));
     assert_int_equal(page_timestamp(page, 0), result.timestamp);
     page_unref(page);
-    row_write_finish(&row);
-    table_store_destroy(store);
 }
 
 static void preconditions_are_the_service_s(void **state)
 {
-    struct table_store *store = open_with_table(*state);
+    _cleanup_(table_store_destroyp) struct table_store *store = open_with_table(*state);
     struct call call;
     struct write_result old, new;
     static const enum write_kind kinds[] = {WRITE_REPLACE, WRITE_MERGE, WRITE_DELETE};
@@ -71,7 +68,6 @@ static void preconditions_are_the_service_s(void **state)
     int r = write_row(store, WRITE_INSERT, "r", "", "", &call, NULL);
     assert_refused(r, &call, -EEXIST, 409, "EntityAlreadyExists");
     assert_row(store, "r", "\"A\": 2");
-    table_store_destroy(store);
 }
 
 static void etags_are_times_and_back(void **state)
@@ -98,7 +94,7 @@ static void etags_are_times_and_back(void **state)
 
 static void an_etag_that_is_none_is_refused(void **state)
 {
-    struct table_store *store = open_with_table(*state);
+    _cleanup_(table_store_destroyp) struct table_store *store = open_with_table(*state);
     struct call call;
     static const char *const etags[] = {
         "**",
@@ -118,12 +114,11 @@ static void an_etag_that_is_none_is_refused(void **state)
         int r = write_row(store, WRITE_REPLACE, "r", "", etags[i], &call, NULL);
         assert_refused(r, &call, -EINVAL, 400, "InvalidInput");
     }
-    table_store_destroy(store);
 }
 
 static void what_the_service_would_not_store_is_refused(void **state)
 {
-    struct table_store *store = open_with_table(*state);
+    _cleanup_(table_store_destroyp) struct table_store *store = open_with_table(*state);
     static const struct {
         const char *row_key, *lines;
         int error;
@@ -141,7 +136,6 @@ static void what_the_service_would_not_store_is_refused(void **state)
         assert_int_equal(call.failure.operation, -1);
     }
     assert_int_equal(count_all(store), 0);
-    table_store_destroy(store);
 }
 
 static void append_string_of(struct buffer *ret, const char *name, size_t size)
@@ -165,9 +159,9 @@ static void append_strings(struct buffer *ret, char prefix, int n)
 
 static void a_merge_that_makes_too_much_is_refused(void **state)
 {
-    struct table_store *store = open_with_table(*state);
+    _cleanup_(table_store_destroyp) struct table_store *store = open_with_table(*state);
     struct call call;
-    struct buffer old, more;
+    _cleanup_(buffer_finish) struct buffer old, more;
     buffer_init(&old, TEXT_MAX_BYTES);
     buffer_init(&more, TEXT_MAX_BYTES);
     append_strings(&old, 'A', 8);
@@ -176,14 +170,11 @@ static void a_merge_that_makes_too_much_is_refused(void **state)
     int r = write_row(store, WRITE_MERGE, "r", buffer_string(&more), "*", &call, NULL);
     assert_refused(r, &call, -EFBIG, 400, "EntityTooLarge");
     assert_row(store, "r", buffer_string(&old));
-    buffer_finish(&old);
-    buffer_finish(&more);
-    table_store_destroy(store);
 }
 
 static void keys_that_a_text_leaves_out_are_the_position_s(void **state)
 {
-    struct table_store *store = open_with_table(*state);
+    _cleanup_(table_store_destroyp) struct table_store *store = open_with_table(*state);
     struct call call = some_call();
     struct write_result result;
     struct page *page;
@@ -196,7 +187,6 @@ static void keys_that_a_text_leaves_out_are_the_position_s(void **state)
                                        "  \"RowKey\": \"\xF0\x9F\x98\x80\\ud800\",\n"
                                        "  \"A\": 1\n}\n"));
     page_unref(page);
-    table_store_destroy(store);
 }
 
 /* Rows a to e; the batch writes `bad` as its number `at` among inserts. */
@@ -221,7 +211,7 @@ static int write_batch(struct table_store *store, struct row_write *bad, size_t 
 
 static void a_batch_is_made_whole_or_not_at_all(void **state)
 {
-    struct table_store *store = open_with_table(*state);
+    _cleanup_(table_store_destroyp) struct table_store *store = open_with_table(*state);
     static const struct {
         const char *row_key, *lines, *if_match, *code;
         enum write_kind kind;
@@ -238,31 +228,29 @@ static void a_batch_is_made_whole_or_not_at_all(void **state)
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         for (size_t at = 0; at < 5; at++) {
             struct call call;
-            struct row_write bad =
+            _cleanup_(row_write_finish) struct row_write bad =
                 make_write(cases[i].kind, "p", cases[i].row_key, cases[i].lines, cases[i].if_match);
             assert_int_equal(write_batch(store, &bad, at, &call), cases[i].error);
             assert_string_equal(call.failure.code, cases[i].code);
             assert_int_equal(call.failure.operation, at);
             assert_int_equal(strspn(call.failure.message, "0123456789"), 0);
             assert_int_equal(count_all(store), 1);
-            row_write_finish(&bad);
         }
     }
     struct call call;
-    struct row_write good = make_write(WRITE_DELETE, "p", "there", "", "*");
+    _cleanup_(row_write_finish) struct row_write good =
+        make_write(WRITE_DELETE, "p", "there", "", "*");
     assert_int_equal(write_batch(store, &good, 2, &call), 0);
     assert_int_equal(count_all(store), 4);
-    row_write_finish(&good);
-    table_store_destroy(store);
 }
 
 static void a_batch_has_at_most_four_megabytes(void **state)
 {
-    struct table_store *store = open_with_table(*state);
+    _cleanup_(table_store_destroyp) struct table_store *store = open_with_table(*state);
     struct row_write rows[9];
     struct write writes[9];
     struct write_result results[9];
-    struct buffer lines;
+    _cleanup_(buffer_finish) struct buffer lines;
     buffer_init(&lines, TEXT_MAX_BYTES);
     append_strings(&lines, 'A', 15);
     for (size_t i = 0; i < 9; i++) {
@@ -287,13 +275,11 @@ static void a_batch_has_at_most_four_megabytes(void **state)
     assert_int_equal(count_all(store), 9);
     for (size_t i = 0; i < 9; i++)
         row_write_finish(&rows[i]);
-    buffer_finish(&lines);
-    table_store_destroy(store);
 }
 
 static void pages_go_on_where_they_ended(void **state)
 {
-    struct table_store *store = open_with_table(*state);
+    _cleanup_(table_store_destroyp) struct table_store *store = open_with_table(*state);
     static const struct {
         int top;
         size_t pages;
@@ -310,7 +296,6 @@ static void pages_go_on_where_they_ended(void **state)
         assert_int_equal(count_rows(store, query, &pages, &call), 2100);
         assert_int_equal(pages, cases[i].pages);
     }
-    table_store_destroy(store);
 }
 
 static void assert_token_refused(struct table_store *store, struct query query, struct bytes token)
@@ -327,7 +312,7 @@ static void assert_token_refused(struct table_store *store, struct query query, 
 
 static void a_token_that_is_none_is_refused(void **state)
 {
-    struct table_store *store = open_with_table(*state);
+    _cleanup_(table_store_destroyp) struct table_store *store = open_with_table(*state);
     struct call call = some_call();
     struct answer answer;
     insert_rows(store, "", 20, "");
@@ -354,12 +339,11 @@ static void a_token_that_is_none_is_refused(void **state)
     assert_refused(r, &call, -EINVAL, 400, "InvalidInput");
     answer_finish(&answer);
     buffer_finish(&names.names);
-    table_store_destroy(store);
 }
 
 static void a_filter_reads_no_more_than_it_must(void **state)
 {
-    struct table_store *store = open_with_table(*state);
+    _cleanup_(table_store_destroyp) struct table_store *store = open_with_table(*state);
     struct call call = some_call();
     struct query query = whole_table();
     size_t pages;
@@ -385,12 +369,11 @@ static void a_filter_reads_no_more_than_it_must(void **state)
     query.filter = "A eq";
     assert_int_equal(count_rows(store, query, &pages, &call), -EINVAL);
     assert_refused(-EINVAL, &call, -EINVAL, 400, "InvalidInput");
-    table_store_destroy(store);
 }
 
 static void a_select_leaves_the_rest_out(void **state)
 {
-    struct table_store *store = open_with_table(*state);
+    _cleanup_(table_store_destroyp) struct table_store *store = open_with_table(*state);
     struct call call = some_call();
     struct answer answer;
     insert_row(store, "r", "\"A\": 1,\n  \"B\": 2");
@@ -407,12 +390,11 @@ static void a_select_leaves_the_rest_out(void **state)
     query.select = "B,,C";
     int r = table_store_query(store, &query, &call, &answer);
     assert_refused(r, &call, -EINVAL, 400, "InvalidInput");
-    table_store_destroy(store);
 }
 
 static void a_call_that_ends_ends_the_reading(void **state)
 {
-    struct table_store *store = open_with_table(*state);
+    _cleanup_(table_store_destroyp) struct table_store *store = open_with_table(*state);
     struct query query = whole_table();
     insert_row(store, "r", "");
     struct call call = call_for_ms(0);
@@ -420,12 +402,10 @@ static void a_call_that_ends_ends_the_reading(void **state)
     assert_string_equal(call.failure.message, "the account's file was busy for too long");
     assert_string_equal(call.failure.advice, "another program writes to it, or many read: try "
                                              "again, or give a longer -o timeout=SECONDS");
-    struct row_write row = make_write(WRITE_DELETE, "p", "r", "", "*");
+    _cleanup_(row_write_finish) struct row_write row = make_write(WRITE_DELETE, "p", "r", "", "*");
     struct write_result result;
     assert_int_equal(table_store_write(store, "items", &row.write, 1, &call, &result), -ETIMEDOUT);
     assert_int_equal(count_all(store), 1);
-    row_write_finish(&row);
-    table_store_destroy(store);
 }
 
 static bool is_cancelled_at_last(void *context)
@@ -436,7 +416,7 @@ static bool is_cancelled_at_last(void *context)
 
 static void a_cancel_ends_a_long_look(void **state)
 {
-    struct table_store *store = open_with_table(*state);
+    _cleanup_(table_store_destroyp) struct table_store *store = open_with_table(*state);
     struct query query = whole_table();
     insert_rows(store, "", 3000, "\"A\": 1");
     query.filter = "A eq 2";
@@ -449,7 +429,6 @@ static void a_cancel_ends_a_long_look(void **state)
         assert_int_equal(call.failure.error, -EINTR);
     }
     assert_int_equal(count_all(store), 3000);
-    table_store_destroy(store);
 }
 
 int main(void)

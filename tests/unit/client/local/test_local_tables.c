@@ -32,7 +32,7 @@ static void assert_listed(struct table_store *store, const char *only, const cha
 
 static void names_are_found_in_any_case_and_keep_their_own(void **state)
 {
-    struct table_store *store = open_account(*state);
+    _cleanup_(table_store_destroyp) struct table_store *store = open_account(*state);
     struct call call;
     assert_listed(store, NULL, "");
     assert_int_equal(create(store, "Packages", &call), 0);
@@ -48,12 +48,11 @@ static void names_are_found_in_any_case_and_keep_their_own(void **state)
     assert_listed(store, NULL, "Packages Zoo ");
     assert_int_equal(create(store, "Orders", &call), 0);
     assert_listed(store, NULL, "Orders Packages Zoo ");
-    table_store_destroy(store);
 }
 
 static void names_are_letters_and_digits(void **state)
 {
-    struct table_store *store = open_account(*state);
+    _cleanup_(table_store_destroyp) struct table_store *store = open_account(*state);
     struct call call;
     static const struct {
         const char *name, *code;
@@ -77,12 +76,11 @@ static void names_are_letters_and_digits(void **state)
     assert_int_equal(create(store, "a1B", &call), 0);
     assert_int_equal(
         create(store, "a23456789012345678901234567890123456789012345678901234567890123", &call), 0);
-    table_store_destroy(store);
 }
 
 static void what_is_not_there_is_not_found(void **state)
 {
-    struct table_store *store = open_account(*state);
+    _cleanup_(table_store_destroyp) struct table_store *store = open_account(*state);
     struct call call;
     struct page *page;
     int r = drop(store, "items", &call);
@@ -97,12 +95,11 @@ static void what_is_not_there_is_not_found(void **state)
     r = table_store_get(store, "items", B("p\0r"), &call, &page);
     assert_refused(r, &call, -ENOENT, 404, "ResourceNotFound");
     assert_int_equal(count_all(store), 0);
-    table_store_destroy(store);
 }
 
 static void tables_are_listed_in_pages(void **state)
 {
-    struct table_store *store = open_account(*state);
+    _cleanup_(table_store_destroyp) struct table_store *store = open_account(*state);
     struct table_names names;
     struct continuation *next = NULL;
     int pages = 0;
@@ -136,12 +133,11 @@ static void tables_are_listed_in_pages(void **state)
     int r = table_store_list_tables(store, NULL, after, &call, &names, &next);
     assert_refused(r, &call, -EINVAL, 400, "InvalidInput");
     continuation_destroy(after);
-    table_store_destroy(store);
 }
 
 static void a_dropped_table_s_rows_are_swept_away(void **state)
 {
-    struct table_store *store = open_with_table(*state);
+    _cleanup_(table_store_destroyp) struct table_store *store = open_with_table(*state);
     struct call call;
     insert_rows(store, "", 1000, "\"A\": 1");
     assert_int_equal(drop(store, "items", &call), 0);
@@ -154,7 +150,6 @@ static void a_dropped_table_s_rows_are_swept_away(void **state)
     assert_int_equal(run_sql(*state, "SELECT count(*) FROM entities"), 500);
     assert_int_equal(run_sql(*state, "SELECT count(*) FROM tables"), 1);
     assert_row(store, "000499", "\"A\": 2");
-    table_store_destroy(store);
 }
 
 int main(void)

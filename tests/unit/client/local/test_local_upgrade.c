@@ -39,12 +39,11 @@ static void assert_upgraded(const char *path, int rows)
                                    " ESCAPE '\\' AND name NOT LIKE 'sqlite_autoindex%'"),
                      0);
     assert_int_equal(run_sql(path, "SELECT integrity_check = 'ok' FROM pragma_integrity_check"), 1);
-    struct table_store *store = open_account(path);
+    _cleanup_(table_store_destroyp) struct table_store *store = open_account(path);
     assert_int_equal(count_all(store), rows);
     assert_row(store, "000007", "\"A\": 1");
     insert_row(store, "new", ""); /* greater than the last Timestamp of format 1 */
     assert_true(run_sql(path, "SELECT last_timestamp FROM account") > 17000000000000000);
-    table_store_destroy(store);
 }
 
 static void format_1_is_upgraded(void **state)
@@ -74,7 +73,7 @@ static void a_row_that_is_no_entity_is_kept_and_not_served(void **state)
                           "UPDATE entities SET timestamp = -1 WHERE timestamp = 1005");
     struct table_store *store = open_account(*state);
     for (int i = 0; i < 10; i++) {
-        struct buffer position;
+        _cleanup_(buffer_finish) struct buffer position;
         buffer_init(&position, 100);
         (void)buffer_append(&position, B("p\0"));
         (void)buffer_append_format(&position, "%06d", i);
@@ -82,7 +81,6 @@ static void a_row_that_is_no_entity_is_kept_and_not_served(void **state)
         assert_int_equal(r, i >= 3 && i <= 5 ? -EIO : 0);
         if (r == 0)
             page_unref(page);
-        buffer_finish(&position);
     }
     table_store_destroy(store);
     assert_int_equal(run_sql(*state, "SELECT count(*) FROM entities"), 10);

@@ -198,9 +198,9 @@ static void a_change_that_waits_may_leave_and_one_that_was_taken_may_not(void **
 
 static void another_program_s_lock_is_waited_for(void **state)
 {
-    struct table_store *store = open_with_table(*state);
+    _cleanup_(table_store_destroyp) struct table_store *store = open_with_table(*state);
     struct write_result result;
-    struct row_write row = make_write(WRITE_INSERT, "p", "r", "", "");
+    _cleanup_(row_write_finish) struct row_write row = make_write(WRITE_INSERT, "p", "r", "", "");
     sqlite3 *other;
     insert_row(store, "0", "");
     assert_int_equal(sqlite3_open(*state, &other), SQLITE_OK);
@@ -218,8 +218,6 @@ static void another_program_s_lock_is_waited_for(void **state)
     (void)sqlite3_close(other);
     call = call_for_ms(10000);
     assert_int_equal(table_store_write(store, "items", &row.write, 1, &call, &result), 0);
-    row_write_finish(&row);
-    table_store_destroy(store);
 }
 
 /* The clock stands, goes back, and stands in two stores; each version is a new one all the same. */
@@ -228,8 +226,9 @@ static void timestamps_grow_whatever_the_clock_does(void **state)
     int64_t now_ms[2] = {1704164645123, 1704164645123};
     struct clock clocks[2] = {fake_clock(&now_ms[0]), fake_clock(&now_ms[1])};
     struct table_store *stores[2];
-    struct row_write row = make_write(WRITE_UPSERT_REPLACE, "p", "r", "", "");
-    struct row_write gone = make_write(WRITE_DELETE, "p", "r", "", "*");
+    _cleanup_(row_write_finish) struct row_write row =
+        make_write(WRITE_UPSERT_REPLACE, "p", "r", "", "");
+    _cleanup_(row_write_finish) struct row_write gone = make_write(WRITE_DELETE, "p", "r", "", "*");
     int64_t last = 0;
     table_store_destroy(open_with_table(*state));
     for (int round = 0; round < 4; round++) {
@@ -258,8 +257,6 @@ static void timestamps_grow_whatever_the_clock_does(void **state)
     assert_int_equal(table_store_write(stores[0], "items", &row.write, 1, &call, &result), 0);
     assert_int_equal(result.timestamp, now_ms[0] * TICKS_PER_MS);
     table_store_destroy(stores[0]);
-    row_write_finish(&row);
-    row_write_finish(&gone);
 }
 
 struct worker {
@@ -335,7 +332,7 @@ static void *read_all_the_time(void *context)
 /* More threads than connections. */
 static void readers_see_whole_batches(void **state)
 {
-    struct table_store *store = open_with_table(*state);
+    _cleanup_(table_store_destroyp) struct table_store *store = open_with_table(*state);
     struct worker readers[20] = {0};
     atomic_store(&is_over, false);
     for (size_t i = 0; i < ARRAY_SIZE(readers); i++) {
@@ -351,7 +348,6 @@ static void readers_see_whole_batches(void **state)
         assert_true(readers[i].conflicts > 0);
     }
     assert_int_equal(count_all(store), 900);
-    table_store_destroy(store);
 }
 
 static int acknowledged_to; /* of the child: where it tells what was acknowledged */

@@ -5,7 +5,7 @@
 static void assert_double(struct bytes number, struct bytes expected)
 {
     struct decimal decimal;
-    struct buffer out;
+    _cleanup_(buffer_finish) struct buffer out;
     buffer_init(&out, 2000);
     assert_true(decimal_read(number, &decimal));
     assert_int_equal(decimal_append_double(&out, &decimal), 0);
@@ -13,7 +13,6 @@ static void assert_double(struct bytes number, struct bytes expected)
     assert_true(out.size <= number.size + DECIMAL_MAX_GROWTH);
     if (decimal_is_as_printed(number))
         assert_bytes(number, expected);
-    buffer_finish(&out);
 }
 
 static void doubles_of_one_value_and_digits_are_one_text(void **state)
@@ -98,13 +97,12 @@ static void integers_may_have_an_exponent(void **state)
                                           B("12345678901234567890")};
     struct decimal decimal;
     for (size_t i = 0; i < ARRAY_SIZE(integers); i++) {
-        struct buffer out;
+        _cleanup_(buffer_finish) struct buffer out;
         buffer_init(&out, 100);
         assert_true(decimal_read(integers[i][0], &decimal));
         assert_true(decimal_is_integer(&decimal));
         assert_int_equal(decimal_append_integer(&out, &decimal), 0);
         assert_bytes(buffer_bytes(&out), integers[i][1]);
-        buffer_finish(&out);
     }
     for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
         assert_true(decimal_read(others[i], &decimal));

@@ -67,7 +67,7 @@ static void assert_shown(struct bytes text, const char *expected, struct buffer 
 /* The same in one piece, byte by byte, and in two pieces however they are cut. */
 static void assert_tokens(struct bytes text, const char *expected)
 {
-    struct buffer shown;
+    _cleanup_(buffer_finish) struct buffer shown;
     struct json_reader reader;
     buffer_init(&shown, 1 << 16);
     for (size_t cut = 0; cut <= text.size; cut++) {
@@ -81,7 +81,6 @@ static void assert_tokens(struct bytes text, const char *expected)
         (void)feed(&reader, text, n, false, &shown);
     show_end(&reader, feed(&reader, text, text.size, true, &shown), &shown);
     assert_shown(text, expected, &shown);
-    buffer_finish(&shown);
 }
 
 #define TOKENS(text, expected) assert_tokens(B(text), (expected))
@@ -297,7 +296,7 @@ static void nesting_is_bounded(void **state)
     assert_tokens((struct bytes){text, sizeof(text)}, expected);
 
     struct json_reader reader; /* a bomb costs nothing either */
-    struct buffer bomb, shown;
+    _cleanup_(buffer_finish) struct buffer bomb, shown;
     buffer_init(&bomb, 6 << 20);
     buffer_init(&shown, 1000);
     for (int i = 0; i < 1 << 20; i++)
@@ -305,8 +304,6 @@ static void nesting_is_bounded(void **state)
     json_reader_init(&reader);
     assert_int_equal(feed(&reader, buffer_bytes(&bomb), bomb.size, true, &shown), JSON_ERROR);
     assert_int_equal(json_reader_offset(&reader), JSON_MAX_DEPTH * 5);
-    buffer_finish(&bomb);
-    buffer_finish(&shown);
 }
 
 static const char sample[] =
@@ -342,7 +339,7 @@ static void an_object_is_complete_or_impossible_with_the_byte_that_makes_it_so(v
 {
     (void)state;
     struct json_reader reader;
-    struct buffer shown;
+    _cleanup_(buffer_finish) struct buffer shown;
     buffer_init(&shown, 1000);
     json_reader_init(&reader);
     struct bytes text = B("{\"a\": 1}\n \n{");
@@ -362,7 +359,6 @@ static void an_object_is_complete_or_impossible_with_the_byte_that_makes_it_so(v
     json_reader_init(&reader);
     assert_int_equal(feed(&reader, B("1"), 1, false, &shown), JSON_NEED_MORE); /* 10, perhaps */
     assert_int_equal(feed(&reader, B("1 "), 2, false, &shown), JSON_END);
-    buffer_finish(&shown);
 }
 
 static void begin(struct json_reader *reader, struct bytes text)

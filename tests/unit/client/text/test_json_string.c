@@ -42,7 +42,7 @@ static const struct {
 static void every_spelling_is_read(void **state)
 {
     (void)state;
-    struct buffer out;
+    _cleanup_(buffer_finish) struct buffer out;
     buffer_init(&out, 1000);
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         assert_int_equal(json_string_append_cesu8(&out, cases[i].raw), 0);
@@ -54,13 +54,12 @@ static void every_spelling_is_read(void **state)
             assert_bytes(buffer_bytes(&out), cases[i].utf8);
         buffer_clear(&out);
     }
-    buffer_finish(&out);
 }
 
 static void one_is_written(void **state)
 {
     (void)state;
-    struct buffer out;
+    _cleanup_(buffer_finish) struct buffer out;
     buffer_init(&out, 1000);
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         assert_int_equal(json_string_append_canonical(&out, cases[i].raw), 0);
@@ -72,20 +71,18 @@ static void one_is_written(void **state)
         assert_bytes(buffer_bytes(&out), cases[i].canonical);
         buffer_clear(&out);
     }
-    buffer_finish(&out);
 }
 
 static void a_full_buffer_is_an_error(void **state)
 {
     (void)state;
-    struct buffer out;
+    _cleanup_(buffer_finish) struct buffer out;
     buffer_init(&out, 3);
     assert_int_equal(json_string_append_canonical(&out, B("ab\\u0001")), -EFBIG);
     buffer_clear(&out);
     assert_int_equal(json_string_append_utf8(&out, B("abcd")), -EFBIG);
     buffer_clear(&out);
     assert_int_equal(json_string_append_cesu8(&out, B("\xF0\x9F\x98\x80")), -EFBIG);
-    buffer_finish(&out);
 }
 
 static void the_order_is_that_of_code_points(void **state)
@@ -156,17 +153,15 @@ static void a_key_is_written_in_the_same_form(void **state)
         {B("\xED\xA0\xBD\xED\xB8\x80\xED\xB8\x80"), B("\xF0\x9F\x98\x80\\ude00")},
     };
     for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
-        struct buffer out;
+        _cleanup_(buffer_finish) struct buffer out;
         buffer_init(&out, 100);
         assert_int_equal(json_string_append_of_cesu8(&out, keys[i][0]), 0);
         assert_bytes(buffer_bytes(&out), keys[i][1]);
-        buffer_finish(&out);
     }
-    struct buffer out;
+    _cleanup_(buffer_finish) struct buffer out;
     buffer_init(&out, 100);
     assert_int_equal(json_string_append_of_cesu8(&out, B("a\xFF")), -EILSEQ);
     assert_int_equal(json_string_append_of_cesu8(&out, B("\xF0\x9F\x98\x80")), -EILSEQ);
-    buffer_finish(&out);
 }
 
 int main(void)

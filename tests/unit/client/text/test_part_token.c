@@ -24,7 +24,7 @@ static int read_token(struct bytes token)
 
 static void assert_comes_back(struct range range)
 {
-    struct buffer token;
+    _cleanup_(buffer_finish) struct buffer token;
     struct part part;
     make(&token, "packages", range);
     part_init(&part);
@@ -38,7 +38,6 @@ static void assert_comes_back(struct range range)
                      token.size);
     assert_int_equal(token.data[0], 'A'); /* it begins like no option */
     part_finish(&part);
-    buffer_finish(&token);
 }
 
 static void a_range_comes_back(void **state)
@@ -56,7 +55,7 @@ static void a_range_comes_back(void **state)
 static void keys_of_any_length_come_back(void **state)
 {
     (void)state;
-    struct buffer lo, hi;
+    _cleanup_(buffer_finish) struct buffer lo, hi;
     buffer_init(&lo, POSITION_MAX_BYTES);
     buffer_init(&hi, POSITION_MAX_BYTES);
     for (size_t units = 0; units <= 1024; units += 256) {
@@ -70,18 +69,15 @@ static void keys_of_any_length_come_back(void **state)
         }
         assert_comes_back((struct range){buffer_bytes(&lo), buffer_bytes(&hi)});
     }
-    buffer_finish(&lo);
-    buffer_finish(&hi);
 }
 
 /* A token that was given out is right for ever. */
 static void the_format_stays(void **state)
 {
     (void)state;
-    struct buffer token;
+    _cleanup_(buffer_finish) struct buffer token;
     make(&token, "Tab", (struct range){B("a\0b"), B("b\0")});
     assert_bytes(buffer_bytes(&token), B(SHORT_TOKEN));
-    buffer_finish(&token);
 }
 
 static void a_table_has_one_name_in_every_case(void **state)
@@ -166,7 +162,7 @@ static void other_content_is_refused(void **state)
 static void borders_have_a_maximum(void **state)
 {
     (void)state;
-    struct buffer border, token;
+    _cleanup_(buffer_finish) struct buffer border, token;
     buffer_init(&border, POSITION_MAX_BYTES);
     buffer_init(&token, PART_TOKEN_MAX_BYTES + 1);
     while (border.size < PART_BORDER_MAX_BYTES)
@@ -175,8 +171,6 @@ static void borders_have_a_maximum(void **state)
     (void)buffer_append_char(&border, 'a');
     struct range range = {B(""), buffer_bytes(&border)};
     assert_int_equal(part_token_append(&token, "tab", range), -EFBIG);
-    buffer_finish(&border);
-    buffer_finish(&token);
 }
 
 int main(void)

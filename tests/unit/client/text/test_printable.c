@@ -63,7 +63,7 @@ static void a_string_and_a_part_of_a_buffer_are_made_so(void **state)
     char text[] = "\x1bx\xE2\x80\xAE";
     printable_replace_string(text);
     assert_string_equal(text, "?x?");
-    struct buffer buffer;
+    _cleanup_(buffer_finish) struct buffer buffer;
     buffer_init(&buffer, 8);
     printable_replace_from(&buffer, 0);
     (void)buffer_append_string(&buffer, "\n\xE2\x80\xAE\n");
@@ -72,7 +72,6 @@ static void a_string_and_a_part_of_a_buffer_are_made_so(void **state)
     assert_int_equal(buffer_append_string(&buffer, "too long for it"), -EFBIG);
     printable_replace_from(&buffer, 1);
     assert_bytes(buffer_bytes(&buffer), B("\n??"));
-    buffer_finish(&buffer);
 }
 
 int main(void)

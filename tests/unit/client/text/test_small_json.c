@@ -8,48 +8,48 @@
 #define X32(text) X8(text) X8(text) X8(text) X8(text)
 
 static const struct bytes accepted[] = {
-    BYTES_LITERAL("{}"),
-    BYTES_LITERAL(" \t\r\n{\"a\": [1, -2.5e3, true, false, null, \"\"]} \t\r\n"),
-    BYTES_LITERAL("[\"\\\"\\\\\\/\\b\\f\\n\\r\\t\\u00e9\\uD83D\\uDE00\\u0001\\u0100\"]"),
-    BYTES_LITERAL("[\"\\\\u0000\"]"), /* a backslash, then letters */
-    BYTES_LITERAL("7"),
-    BYTES_LITERAL(X32("[") X32("]")),
-    BYTES_LITERAL(X32("{\"a\":") "1" X32("}")),
+    B("{}"),
+    B(" \t\r\n{\"a\": [1, -2.5e3, true, false, null, \"\"]} \t\r\n"),
+    B("[\"\\\"\\\\\\/\\b\\f\\n\\r\\t\\u00e9\\uD83D\\uDE00\\u0001\\u0100\"]"),
+    B("[\"\\\\u0000\"]"), /* a backslash, then letters */
+    B("7"),
+    B(X32("[") X32("]")),
+    B(X32("{\"a\":") "1" X32("}")),
     /* brackets in strings, and one after the other, are not depth */
-    BYTES_LITERAL("[\"" X32("[") X32("{") "\"]"),
-    BYTES_LITERAL("[" X32("[],") X32("{},") "[]]"),
+    B("[\"" X32("[") X32("{") "\"]"),
+    B("[" X32("[],") X32("{},") "[]]"),
 };
 
 static const struct bytes refused[] = {
-    BYTES_LITERAL(""),
-    BYTES_LITERAL(" "),
-    BYTES_LITERAL("{"),
-    BYTES_LITERAL("{} x"),
-    BYTES_LITERAL("{}{}"),
-    BYTES_LITERAL("{}]"),
-    BYTES_LITERAL("{} \0"),
-    BYTES_LITERAL("{} \x01"),
-    BYTES_LITERAL("{a:1}"),
-    BYTES_LITERAL("{\"1\":1,"),
-    BYTES_LITERAL("<html>"),
+    B(""),
+    B(" "),
+    B("{"),
+    B("{} x"),
+    B("{}{}"),
+    B("{}]"),
+    B("{} \0"),
+    B("{} \x01"),
+    B("{a:1}"),
+    B("{\"1\":1,"),
+    B("<html>"),
     /* strings that cJSON would cut */
-    BYTES_LITERAL("[\"a\0b\"]"),
-    BYTES_LITERAL("[\"a\\u0000b\"]"),
-    BYTES_LITERAL("[\"a\\\\\\u0000b\"]"),
-    BYTES_LITERAL("{\"a\\u0000b\":1}"),
-    BYTES_LITERAL("[\"a\\u00g1b\"]"),
-    BYTES_LITERAL("[\"a\\ug100b\"]"),
-    BYTES_LITERAL("[\"a\\u"),
-    BYTES_LITERAL("[\"a\\u000"),
-    BYTES_LITERAL("[\"a\\"),
+    B("[\"a\0b\"]"),
+    B("[\"a\\u0000b\"]"),
+    B("[\"a\\\\\\u0000b\"]"),
+    B("{\"a\\u0000b\":1}"),
+    B("[\"a\\u00g1b\"]"),
+    B("[\"a\\ug100b\"]"),
+    B("[\"a\\u"),
+    B("[\"a\\u000"),
+    B("[\"a\\"),
     /* half a pair */
-    BYTES_LITERAL("[\"\\ud83d\"]"),
-    BYTES_LITERAL("[\"\\ude00\"]"),
-    BYTES_LITERAL("[\"\\ud83dx\\ude00\"]"),
-    BYTES_LITERAL("[" X32("[") X32("]") "]"),
-    BYTES_LITERAL("{\"a\":" X32("[") X32("]") "}"),
+    B("[\"\\ud83d\"]"),
+    B("[\"\\ude00\"]"),
+    B("[\"\\ud83dx\\ude00\"]"),
+    B("[" X32("[") X32("]") "]"),
+    B("{\"a\":" X32("[") X32("]") "}"),
     /* brackets in strings close nothing */
-    BYTES_LITERAL("[\"]\"," X32("[\"]\",") "1" X32("]") "]"),
+    B("[\"]\"," X32("[\"]\",") "1" X32("]") "]"),
 };
 
 /* In a copy of its own, so that a read after it is seen. */
@@ -85,8 +85,8 @@ static void whole_texts_are_accepted_or_refused(void **state)
 static void no_beginning_of_an_object_is_accepted(void **state)
 {
     (void)state;
-    const struct bytes text = BYTES_LITERAL(
-        "{\"a\\u00e9\": [{\"b\": \"\\ud83d\\ude00\"}, 1.5e3, true, null], \"c\": {}}");
+    const struct bytes text =
+        B("{\"a\\u00e9\": [{\"b\": \"\\ud83d\\ude00\"}, 1.5e3, true, null], \"c\": {}}");
     for (size_t n = 0; n <= text.size; n++) {
         _cleanup_(cJSON_Deletep) cJSON *tree = NULL;
         assert_int_equal(parse(bytes_first(text, n), &tree), n < text.size ? -EPROTO : 0);
@@ -97,8 +97,8 @@ static void strings_are_found_by_their_exact_name(void **state)
 {
     (void)state;
     _cleanup_(cJSON_Deletep) cJSON *tree = NULL;
-    assert_int_equal(parse(BYTES_LITERAL("{\"A\":\"upper\",\"a\":\"\\u00e9\\n\",\"a\":\"second\","
-                                         "\"n\":1,\"o\":{\"\\u0061\":\"inner\"},\"l\":[\"a\"]}"),
+    assert_int_equal(parse(B("{\"A\":\"upper\",\"a\":\"\\u00e9\\n\",\"a\":\"second\","
+                             "\"n\":1,\"o\":{\"\\u0061\":\"inner\"},\"l\":[\"a\"]}"),
                            &tree),
                      0);
     assert_bytes(small_json_string(tree, "a"), B("\xC3\xA9\n"));
@@ -116,7 +116,7 @@ static void strings_are_found_by_their_exact_name(void **state)
 static void texts_have_a_maximum(void **state)
 {
     (void)state;
-    struct buffer text;
+    _cleanup_(buffer_finish) struct buffer text;
     buffer_init(&text, SMALL_JSON_MAX_BYTES + 1);
     (void)buffer_append_string(&text, "[1");
     while (text.size < SMALL_JSON_MAX_BYTES - 2)
@@ -129,7 +129,6 @@ static void texts_have_a_maximum(void **state)
     cJSON_Delete(tree);
     assert_int_equal(buffer_append_string(&text, " "), 0);
     assert_int_equal(parse(buffer_bytes(&text), &tree), -EPROTO);
-    buffer_finish(&text);
 }
 
 static void *parse_deep(void *unused)

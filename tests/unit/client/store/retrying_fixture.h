@@ -26,6 +26,11 @@ static inline void set_up(struct setup *setup, const char *rules)
     assert_int_equal(retrying_store_create(faulty, &setup->clock, &options, &setup->store), 0);
 }
 
+static inline void tear_down(struct setup *setup)
+{
+    table_store_destroy(setup->store);
+}
+
 static inline int get(struct setup *setup, struct call *call)
 {
     struct page *page = NULL;

@@ -21,28 +21,27 @@ static struct table_store *create(const char *rules, const struct clock *clock)
 static void get(struct table_store *store, const char *command, int expected)
 {
     struct call call = {.deadline_ms = INT64_MAX, .command = command};
-    struct page *page = NULL;
+    _cleanup_(page_unrefp) struct page *page = NULL;
     assert_int_equal(table_store_get(store, "one", B("p\0r"), &call, &page), expected);
-    page_unref(page);
 }
 
 static void assert_lines(struct table_store *store, const char *const *lines, size_t n)
 {
-    struct buffer text;
+    _cleanup_(buffer_finish) struct buffer text;
     buffer_init(&text, 1 << 20);
     assert_int_equal(counting_store_append_metrics(store, &text), 0);
     const char *all = buffer_string(&text);
     for (size_t i = 0; i < n; i++)
         if (!strstr(all, lines[i]))
             fail_msg("no line %s in\n%s", lines[i], all);
-    buffer_finish(&text);
 }
 
 static void attempts_are_counted_by_operation_status_and_command(void **state)
 {
     (void)state;
     struct clock clock = fake_clock(&now_ms);
-    struct table_store *store = create("latency=20,fail=get:2:404:X,fail=get:3:0", &clock);
+    _cleanup_(table_store_destroyp) struct table_store *store =
+        create("latency=20,fail=get:2:404:X,fail=get:3:0", &clock);
     get(store, "cat", 0);
     get(store, "cat", -ENOENT);
     get(store, "we\"ird\n\\", -EIO);
@@ -70,7 +69,6 @@ static void attempts_are_counted_by_operation_status_and_command(void **state)
         "\ntablefuse_request_duration_seconds_count{operation=\"query\"} 1\n",
     };
     assert_lines(store, lines, ARRAY_SIZE(lines));
-    table_store_destroy(store);
 }
 
 /* The kernel cuts a command's name after 15 bytes. Two that differ in the cut character alone are
@@ -79,7 +77,7 @@ static void a_command_that_is_cut_within_a_character(void **state)
 {
     (void)state;
     struct clock clock = fake_clock(&now_ms);
-    struct table_store *store = create("", &clock);
+    _cleanup_(table_store_destroyp) struct table_store *store = create("", &clock);
     get(store, "aaaaaaaaaaaaaa\xc3", 0);
     get(store, "aaaaaaaaaaaaaa\xe2", 0);
     get(store, "b\xff\xc3\xa9\xed\xa0\x80", 0);
@@ -90,14 +88,13 @@ static void a_command_that_is_cut_within_a_character(void **state)
         "1\n",
     };
     assert_lines(store, lines, ARRAY_SIZE(lines));
-    table_store_destroy(store);
 }
 
 static void commands_beyond_the_table_are_counted_together(void **state)
 {
     (void)state;
     struct clock clock = fake_clock(&now_ms);
-    struct table_store *store = create("", &clock);
+    _cleanup_(table_store_destroyp) struct table_store *store = create("", &clock);
     for (int i = 0; i < 1000; i++) {
         char command[16];
         (void)snprintf(command, sizeof(command), "command%d", i);
@@ -107,7 +104,6 @@ static void commands_beyond_the_table_are_counted_together(void **state)
                                         "status=\"200\",command=\"command383\"} 1\n",
                                         "status=\"200\",command=\"other\"} 616\n"};
     assert_lines(store, lines, ARRAY_SIZE(lines));
-    table_store_destroy(store);
 }
 
 int main(void)

@@ -11,11 +11,11 @@ static struct page *make_page(size_t rows)
     assert_int_equal(page_builder_create(1 << 20, &builder), 0);
     for (size_t i = 0; i < rows; i++) {
         char position[16];
-        (void)snprintf(position, sizeof(position), "p_%04zu", i * 2);
+        (void)snprintf(position, sizeof(position), "p_r%04zu", i * 2);
         position[1] = '\0';
         (void)buffer_append_format(page_builder_text(builder), "text %zu", i);
         assert_int_equal(
-            page_builder_end_row(builder, (struct bytes){position, 6}, B("e"), (int64_t)i), 0);
+            page_builder_end_row(builder, (struct bytes){position, 7}, B("e"), (int64_t)i), 0);
     }
     assert_int_equal(
         page_builder_finish(builder, (struct range){B("p\0"), B("p\x01")}, false, &page), 0);
@@ -29,8 +29,7 @@ static void rows_come_out_as_they_went_in(void **state)
     (void)state;
     struct page *page = make_page(3);
     assert_int_equal(page_rows(page), 3);
-    assert_bytes(page_position(page, 1), B("p\0"
-                                           "0002"));
+    assert_bytes(page_position(page, 1), B("p\0r0002"));
     assert_bytes(page_text(page, 2), B("text 2"));
     assert_bytes(page_etag(page, 0), B("e"));
     assert_int_equal(page_timestamp(page, 2), 2);
@@ -47,16 +46,11 @@ static void rows_come_out_as_they_went_in(void **state)
 static void seek_finds_the_first_row_at_or_behind(void **state)
 {
     (void)state;
-    struct page *page = make_page(100);
+    _cleanup_(page_unrefp) struct page *page = make_page(100);
     assert_int_equal(page_seek(page, B("p\0")), 0);
-    assert_int_equal(page_seek(page, B("p\0"
-                                       "0004")),
-                     2);
-    assert_int_equal(page_seek(page, B("p\0"
-                                       "0005")),
-                     3);
+    assert_int_equal(page_seek(page, B("p\0r0004")), 2);
+    assert_int_equal(page_seek(page, B("p\0r0005")), 3);
     assert_int_equal(page_seek(page, B("q")), 100);
-    page_unref(page);
 }
 
 static void a_dropped_row_leaves_nothing(void **state)
@@ -88,7 +82,7 @@ static void *take_number(void *page)
 static void threads_that_ask_at_once_get_one_block_of_numbers(void **state)
 {
     (void)state;
-    struct page *page = make_page(10), *other = make_page(5);
+    _cleanup_(page_unrefp) struct page *page = make_page(10), *other = make_page(5);
     pthread_t threads[8];
     void *numbers[8];
     for (size_t i = 0; i < 8; i++)
@@ -100,14 +94,12 @@ static void threads_that_ask_at_once_get_one_block_of_numbers(void **state)
     uint64_t first = page_number(page, 0, &counter);
     assert_int_equal((uintptr_t)numbers[0], first + 7);
     assert_true(page_number(other, 0, &counter) >= first + 10);
-    page_unref(page);
-    page_unref(other);
 }
 
 static void a_copy_holds_one_entity_and_nothing_else(void **state)
 {
     (void)state;
-    struct page *page = make_page(10);
+    _cleanup_(page_unrefp) struct page *page = make_page(10);
     struct entity entity = {page, 7}, copy = {0};
     assert_int_equal(entity_copy(&entity, &copy), 0);
     assert_true(copy.page != page);
@@ -126,7 +118,6 @@ static void a_copy_holds_one_entity_and_nothing_else(void **state)
     assert_null(run.page);
     assert_false(page_is_shared(page));
     entity_finish(&copy);
-    page_unref(page);
 }
 
 static void the_next_partition_is_found(void **state)

@@ -47,14 +47,13 @@ static void a_few_empty_pages_are_followed_at_once(void **state)
 static void endless_empty_pages_are_paced_and_given_up(void **state)
 {
     (void)state;
-    struct setup setup;
+    _cleanup_(tear_down) struct setup setup;
     int pages;
     set_up(&setup, "endless=1");
     assert_int_equal(follow(&setup, NULL, &pages), -EPROTO);
     assert_in_range(setup.now_ms, 60000 - BACKOFF_MAX_MS, 60000);
     assert_in_range(pages, 12, 18);
     assert_metric(&setup, "\ntablefuse_given_up_total 1\n");
-    table_store_destroy(setup.store);
 }
 
 /* Pauses are for a service that answers quickly. */
@@ -120,7 +119,7 @@ static void pages_whose_rows_were_dropped_are_not_paced(void **state)
     static const struct table_store_ops ops = {.query = dropping_query,
                                                .destroy = nothing_to_destroy};
     const struct retrying_store_options options = {.timeout_ms = 60000};
-    struct setup setup = {.now_ms = 0};
+    _cleanup_(tear_down) struct setup setup = {.now_ms = 0};
     struct dropping_store dropping = {{&ops}, .left = 1000};
     int pages;
     setup.clock = fake_clock(&setup.now_ms);
@@ -129,13 +128,12 @@ static void pages_whose_rows_were_dropped_are_not_paced(void **state)
     assert_int_equal(follow(&setup, NULL, &pages), 0);
     assert_int_equal(pages, 1000);
     assert_int_equal(setup.now_ms, 0);
-    table_store_destroy(setup.store);
 }
 
 static void an_interrupt_ends_the_pause_after_an_empty_page(void **state)
 {
     (void)state;
-    struct setup setup;
+    _cleanup_(tear_down) struct setup setup;
     set_up(&setup, "endless=1");
     struct call call = {.deadline_ms = 60000,
                         .is_cancelled = is_cancelled_after_a_second,
@@ -153,7 +151,6 @@ static void an_interrupt_ends_the_pause_after_an_empty_page(void **state)
     } while (r == 0);
     assert_int_equal(r, -EINTR);
     assert_in_range(setup.now_ms, 1000, 1050);
-    table_store_destroy(setup.store);
 }
 
 int main(void)

@@ -6,7 +6,7 @@
 static void passing_failures_are_tried_again_after_the_backoff(void **state)
 {
     (void)state;
-    struct setup setup;
+    _cleanup_(tear_down) struct setup setup;
     set_up(&setup, "fail=get:1:503:ServerBusy,fail=get:2:500:InternalError,fail=get:3:0");
     struct call call = {.deadline_ms = 60000};
     assert_int_equal(get(&setup, &call), 0);
@@ -15,7 +15,6 @@ static void passing_failures_are_tried_again_after_the_backoff(void **state)
     assert_int_equal(setup.memory->asked, 1);
     assert_metric(&setup, "\ntablefuse_retries_total 3\n");
     assert_metric(&setup, "\ntablefuse_given_up_total 0\n");
-    table_store_destroy(setup.store);
 }
 
 static void nothing_else_is_tried_again(void **state)
@@ -30,20 +29,19 @@ static void nothing_else_is_tried_again(void **state)
                  {"fail=get:1:501:NotImplemented", -EIO},
                  {"fail=get:1:505:", -EIO}};
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        struct setup setup;
+        _cleanup_(tear_down) struct setup setup;
         set_up(&setup, cases[i].rules);
         struct call call = {.deadline_ms = 60000};
         assert_int_equal(get(&setup, &call), cases[i].error);
         assert_int_equal(setup.now_ms, 0);
         assert_metric(&setup, "\ntablefuse_retries_total 0\n");
-        table_store_destroy(setup.store);
     }
 }
 
 static void what_does_not_pass_is_given_up_before_the_deadline(void **state)
 {
     (void)state;
-    struct setup setup;
+    _cleanup_(tear_down) struct setup setup;
     set_up(&setup, "fail=*:1+:503:ServerBusy");
     struct call call = {.deadline_ms = 60000};
     assert_int_equal(get(&setup, &call), -EBUSY);
@@ -51,20 +49,18 @@ static void what_does_not_pass_is_given_up_before_the_deadline(void **state)
     assert_string_equal(call.failure.code, "ServerBusy");
     assert_true(setup.now_ms > 50000 && setup.now_ms < 60000);
     assert_metric(&setup, "\ntablefuse_given_up_total 1\n");
-    table_store_destroy(setup.store);
 }
 
 static void a_backoff_ends_when_the_caller_goes(void **state)
 {
     (void)state;
-    struct setup setup;
+    _cleanup_(tear_down) struct setup setup;
     set_up(&setup, "fail=*:1+:503:ServerBusy");
     struct call call = {.deadline_ms = 60000,
                         .is_cancelled = is_cancelled_after_a_second,
                         .context = &setup.now_ms};
     assert_int_equal(get(&setup, &call), -EINTR);
     assert_true(setup.now_ms >= 1000 && setup.now_ms <= 1050);
-    table_store_destroy(setup.store);
 }
 
 /* The rule of a service that is down; `file` is created. */
@@ -83,7 +79,7 @@ static void a_thousand_files_of_a_dead_service_take_one_timeout(void **state)
 {
     (void)state;
     char file[32], rule[64];
-    struct setup setup;
+    _cleanup_(tear_down) struct setup setup;
     set_up(&setup, down_by(file, rule));
     struct call call = {.deadline_ms = 60000};
     assert_int_equal(get(&setup, &call), -ECONNREFUSED);
@@ -113,7 +109,6 @@ static void a_thousand_files_of_a_dead_service_take_one_timeout(void **state)
     assert_int_equal(get(&setup, &call), 0);
     assert_int_equal(setup.memory->asked, 2);
     assert_int_equal(setup.now_ms, down_ms + 3000);
-    table_store_destroy(setup.store);
 }
 
 /* Another operation gives up while this one sleeps for the first time. */
@@ -154,7 +149,7 @@ static void a_backoff_ends_when_the_service_goes_down(void **state)
 static void a_service_that_throttles_is_not_down(void **state)
 {
     (void)state;
-    struct setup setup;
+    _cleanup_(tear_down) struct setup setup;
     set_up(&setup, "fail=get:1+:503:ServerBusy");
     for (int i = 0; i < 3; i++) {
         struct call call = {.deadline_ms = setup.now_ms + 60000};
@@ -164,7 +159,6 @@ static void a_service_that_throttles_is_not_down(void **state)
     }
     assert_metric(&setup, "\ntablefuse_service_up 1\n");
     assert_metric(&setup, "\ntablefuse_given_up_total 3\n");
-    table_store_destroy(setup.store);
 }
 
 #define PAUSES_MAX 16
@@ -326,7 +320,7 @@ static void after_an_outage_a_slow_answer_has_its_time(void **state)
     (void)state;
     static const struct table_store_ops ops = {.get = slow_get, .destroy = nothing_to_destroy};
     const struct retrying_store_options options = {.timeout_ms = 60000};
-    struct setup setup = {.now_ms = 0};
+    _cleanup_(tear_down) struct setup setup = {.now_ms = 0};
     struct slow_store slow = {{&ops}, &setup.now_ms, .is_down = true};
     setup.clock = fake_clock(&setup.now_ms);
     assert_int_equal(retrying_store_create(&slow.store, &setup.clock, &options, &setup.store), 0);
@@ -345,7 +339,6 @@ static void after_an_outage_a_slow_answer_has_its_time(void **state)
         assert_metric(&setup, "\ntablefuse_service_up 1\n");
     }
     assert_metric(&setup, "\ntablefuse_service_outages_total 1\n");
-    table_store_destroy(setup.store);
 }
 
 static int fail_once(struct memory_store *self, size_t number, struct call *call)
@@ -361,7 +354,7 @@ static int fail_once(struct memory_store *self, size_t number, struct call *call
 static void what_a_failed_attempt_left_is_forgotten(void **state)
 {
     (void)state;
-    struct setup setup;
+    _cleanup_(tear_down) struct setup setup;
     set_up(&setup, "");
     setup.memory->fault = fail_once;
     setup.memory->is_fault_late = true;
@@ -374,13 +367,11 @@ static void what_a_failed_attempt_left_is_forgotten(void **state)
     assert_bytes(buffer_bytes(&names.names), B("before\0one\0"));
     buffer_finish(&names.names);
     struct query query = {.table = "one", .range = RANGE_ALL, .top = 1000};
-    struct answer answer;
+    _cleanup_(answer_finish) struct answer answer;
     memory_store_forget_diary(setup.memory);
     call.deadline_ms += 60000;
     assert_int_equal(table_store_query(setup.store, &query, &call, &answer), 0);
     assert_int_equal(page_rows(answer.page), 1);
-    answer_finish(&answer);
-    table_store_destroy(setup.store);
 }
 
 int main(void)

@@ -24,18 +24,17 @@ static void expect_row(struct setup *setup, struct bytes position, const char *e
                        struct bytes text)
 {
     struct call call = {.deadline_ms = 60000};
-    struct page *page = NULL;
+    _cleanup_(page_unrefp) struct page *page = NULL;
     assert_int_equal(table_store_get(&setup->memory->store, "one", position, &call, &page), 0);
     assert_bytes(page_etag(page, 0), bytes_of(etag));
     assert_bytes(page_text(page, 0), text);
-    page_unref(page);
 }
 
 static void an_insert_whose_answer_was_lost_was_made(void **state)
 {
     (void)state;
     const struct write insert = {.position = B("p\0new"), .text = B(TEXT("new", "1"))};
-    struct setup setup;
+    _cleanup_(tear_down) struct setup setup;
     struct call call;
     struct write_result result;
     set_up(&setup, "lost=write:1");
@@ -47,21 +46,19 @@ static void an_insert_whose_answer_was_lost_was_made(void **state)
     assert_int_equal(setup.memory->diary[0].what, ASKED_WRITE);
     assert_int_equal(setup.memory->diary[1].what, ASKED_WRITE);
     assert_int_equal(setup.memory->diary[2].what, ASKED_GET);
-    table_store_destroy(setup.store);
 }
 
 static void an_insert_that_was_not_sent_is_sent_again(void **state)
 {
     (void)state;
     const struct write insert = {.position = B("p\0new"), .text = B(TEXT("new", "1"))};
-    struct setup setup;
+    _cleanup_(tear_down) struct setup setup;
     struct call call;
     struct write_result result;
     set_up(&setup, "fail=write:1:500:InternalError,fail=write:2:0");
     assert_int_equal(write(&setup, &insert, 1, &call, &result), 0);
     assert_string_equal(result.etag, "version-1");
     assert_int_equal(setup.memory->asked, 1);
-    table_store_destroy(setup.store);
 }
 
 static void changes_whose_answers_were_lost_were_made(void **state)
@@ -78,7 +75,7 @@ static void changes_whose_answers_were_lost_were_made(void **state)
     };
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         const struct write insert = {.position = B("p\0x"), .text = B(TEXT("x", "1"))};
-        struct setup setup;
+        _cleanup_(tear_down) struct setup setup;
         struct call call;
         struct write_result first, result;
         set_up(&setup, "lost=write:1");
@@ -92,7 +89,6 @@ static void changes_whose_answers_were_lost_were_made(void **state)
         /* an upsert is simply made again */
         assert_string_equal(result.etag, is_upsert ? "version-3" : "version-2");
         assert_int_equal(result.timestamp, is_upsert ? 3 : 2);
-        table_store_destroy(setup.store);
     }
 }
 
@@ -101,7 +97,7 @@ static void a_delete_whose_answer_was_lost_was_made(void **state)
     (void)state;
     const struct write delete = {
         .kind = WRITE_DELETE, .position = B("p\0r"), .if_match = B("etag"), .text = B("")};
-    struct setup setup;
+    _cleanup_(tear_down) struct setup setup;
     struct call call;
     struct write_result result;
     set_up(&setup, "lost=delete:1");
@@ -109,7 +105,6 @@ static void a_delete_whose_answer_was_lost_was_made(void **state)
     assert_string_equal(result.etag, "");
     assert_int_equal(write(&setup, &delete, 1, &call, &result), -ENOENT);
     assert_false(call.failure.is_ambiguous);
-    table_store_destroy(setup.store);
 }
 
 /* The answer was lost, but of a change that had been refused. */
@@ -128,7 +123,7 @@ static void a_real_conflict_stays_one(void **state)
     };
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         const struct write theirs = {.position = B("p\0x"), .text = B(TEXT("x", "1"))};
-        struct setup setup;
+        _cleanup_(tear_down) struct setup setup;
         struct call call;
         struct write_result result;
         set_up(&setup, cases[i].rules);
@@ -142,7 +137,6 @@ static void a_real_conflict_stays_one(void **state)
         assert_int_equal(call.failure.error, cases[i].error);
         assert_true(call.failure.is_ambiguous); /* it may have been made, and changed again */
         expect_row(&setup, theirs.position, "version-1", theirs.text);
-        table_store_destroy(setup.store);
     }
 }
 
@@ -150,26 +144,24 @@ static void a_first_refusal_is_believed(void **state)
 {
     (void)state;
     const struct write insert = {.position = B("p\0r"), .text = B("p|r")};
-    struct setup setup;
+    _cleanup_(tear_down) struct setup setup;
     struct call call;
     struct write_result result;
     set_up(&setup, ""); /* the very same text is there: it is another client's all the same */
     assert_int_equal(write(&setup, &insert, 1, &call, &result), -EEXIST);
     assert_int_equal(setup.memory->asked, 1);
-    table_store_destroy(setup.store);
 }
 
 static void what_cannot_be_read_stays_ambiguous(void **state)
 {
     (void)state;
     const struct write insert = {.position = B("p\0new"), .text = B(TEXT("new", "1"))};
-    struct setup setup;
+    _cleanup_(tear_down) struct setup setup;
     struct call call;
     struct write_result result;
     set_up(&setup, "lost=write:1,fail=get:1:503:ServerBusy,fail=get:2:403:AuthorizationFailure");
     assert_int_equal(write(&setup, &insert, 1, &call, &result), -EACCES);
     assert_true(call.failure.is_ambiguous);
-    table_store_destroy(setup.store);
 }
 
 static bool is_cancelled_at_once(void *context)
@@ -181,26 +173,28 @@ static bool is_cancelled_at_once(void *context)
 static void an_end_after_a_lost_answer_is_ambiguous(void **state)
 {
     (void)state;
+    static const struct {
+        const char *rules;
+        bool (*is_cancelled)(void *context);
+        int error;
+        bool is_ambiguous;
+    } cases[] = {
+        {"lost=write:1,fail=write:2+:403:AuthorizationFailure", is_cancelled_at_once, -EINTR, true},
+        {"lost=write:1,fail=write:2+:403:AuthorizationFailure", NULL, -EACCES, true},
+        {"lost=write:1,fail=write:2+:429:TooManyRequests", NULL, -EBUSY,
+         true}, /* at the deadline */
+        {"fail=write:1+:429:TooManyRequests", NULL, -EBUSY, false},
+    };
     const struct write insert = {.position = B("p\0new"), .text = B(TEXT("new", "1"))};
-    struct setup setup;
-    struct call call = {.deadline_ms = 60000, .is_cancelled = is_cancelled_at_once};
-    struct write_result result;
-    set_up(&setup, "lost=write:1,fail=write:2+:403:AuthorizationFailure");
-    assert_int_equal(table_store_write(setup.store, "one", &insert, 1, &call, &result), -EINTR);
-    assert_true(call.failure.is_ambiguous);
-    table_store_destroy(setup.store);
-    set_up(&setup, "lost=write:1,fail=write:2+:403:AuthorizationFailure");
-    assert_int_equal(write(&setup, &insert, 1, &call, &result), -EACCES);
-    assert_true(call.failure.is_ambiguous);
-    table_store_destroy(setup.store);
-    set_up(&setup, "lost=write:1,fail=write:2+:429:TooManyRequests"); /* until time is over */
-    assert_int_equal(write(&setup, &insert, 1, &call, &result), -EBUSY);
-    assert_true(call.failure.is_ambiguous);
-    table_store_destroy(setup.store);
-    set_up(&setup, "fail=write:1+:429:TooManyRequests");
-    assert_int_equal(write(&setup, &insert, 1, &call, &result), -EBUSY);
-    assert_false(call.failure.is_ambiguous);
-    table_store_destroy(setup.store);
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        _cleanup_(tear_down) struct setup setup;
+        struct call call = {.deadline_ms = 60000, .is_cancelled = cases[i].is_cancelled};
+        struct write_result result;
+        set_up(&setup, cases[i].rules);
+        assert_int_equal(table_store_write(setup.store, "one", &insert, 1, &call, &result),
+                         cases[i].error);
+        assert_int_equal(call.failure.is_ambiguous, cases[i].is_ambiguous);
+    }
 }
 
 #define BATCH                                                                                      \
@@ -214,7 +208,7 @@ static void a_batch_whose_answer_was_lost_was_made(void **state)
 {
     (void)state;
     const struct write writes[] = BATCH;
-    struct setup setup;
+    _cleanup_(tear_down) struct setup setup;
     struct call call;
     struct write_result results[3];
     set_up(&setup, "lost=batch:1");
@@ -224,7 +218,6 @@ static void a_batch_whose_answer_was_lost_was_made(void **state)
     assert_string_equal(results[2].etag, "");
     assert_int_equal(setup.memory->diary[1].writes, 3);
     assert_int_equal(setup.memory->asked, 2 + 1); /* one query has each row */
-    table_store_destroy(setup.store);
 }
 
 static void a_batch_that_was_refused_names_its_write(void **state)

@@ -31,6 +31,11 @@ static void start(struct throttled *t)
     assert_int_equal(service_throttling_create(&t->clock, note_change, t, &t->throttling), 0);
 }
 
+static void stop(struct throttled *t)
+{
+    service_throttling_destroy(t->throttling);
+}
+
 /* n requests, of which the first `throttled` are, each pause_ms after the one before. */
 static void send(struct throttled *t, const char *table, int n, int throttled, int pause_ms)
 {
@@ -49,7 +54,7 @@ static void expect(const struct throttled *t, int begins, int ends)
 static void few_or_seldom_refusals_say_nothing(void **state)
 {
     (void)state;
-    struct throttled t;
+    _cleanup_(stop) struct throttled t;
     start(&t);
     send(&t, "few", 19, 19, 10);      /* fewer than 20 */
     send(&t, "seldom", 20, 2, 10);    /* a tenth, and not more */
@@ -57,13 +62,12 @@ static void few_or_seldom_refusals_say_nothing(void **state)
     for (int i = 0; i < 100; i++)
         send(&t, "long", 40, 2, 10);
     expect(&t, 0, 0);
-    service_throttling_destroy(t.throttling);
 }
 
 static void it_begins_and_ends_once(void **state)
 {
     (void)state;
-    struct throttled t;
+    _cleanup_(stop) struct throttled t;
     start(&t);
     send(&t, "orders", 19, 3, 10);
     expect(&t, 0, 0);
@@ -86,14 +90,13 @@ static void it_begins_and_ends_once(void **state)
     assert_int_equal(t.lasted_ms, last_ms - began_ms);
     send(&t, "orders", 20, 20, 10);
     expect(&t, 2, 1);
-    service_throttling_destroy(t.throttling);
 }
 
 /* Once it has begun, long pauses between attempts are a part of it. */
 static void slow_refusals_go_on(void **state)
 {
     (void)state;
-    struct throttled t;
+    _cleanup_(stop) struct throttled t;
     start(&t);
     send(&t, NULL, 20, 20, 10);
     expect(&t, 1, 0);
@@ -104,27 +107,25 @@ static void slow_refusals_go_on(void **state)
     expect(&t, 1, 0);
     send(&t, NULL, 1, 0, 12000);
     expect(&t, 1, 1);
-    service_throttling_destroy(t.throttling);
 }
 
 /* After hours without a request it does not last on. */
 static void a_pause_without_requests_ends_it(void **state)
 {
     (void)state;
-    struct throttled t;
+    _cleanup_(stop) struct throttled t;
     start(&t);
     send(&t, "orders", 25, 25, 10);
     send(&t, "orders", 1, 1, 3600000);
     expect(&t, 1, 1);
     assert_true(t.lasted_ms <= SERVICE_THROTTLING_WINDOW_MS);
-    service_throttling_destroy(t.throttling);
 }
 
 /* What is throttled is found beside a hundred times as many requests for other tables. */
 static void a_table_is_noticed_beside_busy_others(void **state)
 {
     (void)state;
-    struct throttled t;
+    _cleanup_(stop) struct throttled t;
     char name[16];
     unsigned lane = lane_of_table("hot");
     start(&t);
@@ -138,7 +139,6 @@ static void a_table_is_noticed_beside_busy_others(void **state)
     send(&t, "hot", 1, 1, 0);
     expect(&t, 1, 0);
     assert_string_equal(t.table, "hot");
-    service_throttling_destroy(t.throttling);
 }
 
 /* Under the retries, each attempt counts; an attempt without an answer does not. */

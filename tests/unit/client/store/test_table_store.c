@@ -8,7 +8,7 @@ static struct memory_store *filled(int rows)
     struct memory_store *memory = memory_store_create();
     for (int i = 0; i < rows; i++) {
         char key[8];
-        (void)snprintf(key, sizeof(key), "%03d", i);
+        (void)snprintf(key, sizeof(key), "r%03d", i);
         memory_store_add_strings(memory, "p", key);
     }
     return memory;
@@ -30,16 +30,13 @@ static void coverage_ends_behind_the_last_row_or_at_the_end(void **state)
     assert_int_equal(page_rows(first.page), 3);
     assert_non_null(first.next);
     assert_bytes(page_range(first.page).lo, B("p\0"));
-    assert_bytes(page_range(first.page).hi, B("p\0"
-                                              "002\x01"));
-    assert_bytes(continuation_position(first.next), B("p\0"
-                                                      "002\x01"));
+    assert_bytes(page_range(first.page).hi, B("p\0r002\x01"));
+    assert_bytes(continuation_position(first.next), B("p\0r002\x01"));
     query.after = first.next;
     assert_int_equal(table_store_query(&memory->store, &query, &call, &second), 0);
     assert_int_equal(page_rows(second.page), 2);
     assert_null(second.next);
-    assert_bytes(page_range(second.page).lo, B("p\0"
-                                               "002\x01"));
+    assert_bytes(page_range(second.page).lo, B("p\0r002\x01"));
     assert_bytes(page_range(second.page).hi, B("p\x01"));
     answer_finish(&first);
     answer_finish(&second);
@@ -55,17 +52,12 @@ static void a_page_goes_on_behind_the_last_whatever_was_changed(void **state)
     struct call call = {0};
     struct answer first, second;
     assert_int_equal(table_store_query(&memory->store, &query, &call, &first), 0);
-    memory_store_write(memory, &(struct write){.kind = WRITE_DELETE,
-                                               .position = B("p\0"
-                                                             "000")});
-    memory_store_write(memory, &(struct write){.kind = WRITE_DELETE,
-                                               .position = B("p\0"
-                                                             "003")});
+    memory_store_write(memory, &(struct write){.kind = WRITE_DELETE, .position = B("p\0r000")});
+    memory_store_write(memory, &(struct write){.kind = WRITE_DELETE, .position = B("p\0r003")});
     query.after = first.next;
     assert_int_equal(table_store_query(&memory->store, &query, &call, &second), 0);
     assert_int_equal(page_rows(second.page), 2);
-    assert_bytes(page_position(second.page, 0), B("p\0"
-                                                  "004"));
+    assert_bytes(page_position(second.page, 0), B("p\0r004"));
     assert_null(second.next);
     answer_finish(&first);
     answer_finish(&second);
@@ -108,17 +100,15 @@ static void a_decorator_with_tokens_of_its_own_passes_the_position_on(void **sta
     struct answer answer = {0};
     size_t rows = 0;
     for (int i = 0; i < 4; i++) { /* an empty page comes before each */
-        struct answer last = answer;
+        _cleanup_(answer_finish) struct answer last = answer;
         query.after = last.next;
         answer = (struct answer){0};
         assert_int_equal(table_store_query(faulty, &query, &call, &answer), 0);
         rows += page_rows(answer.page);
-        answer_finish(&last);
     }
     assert_int_equal(rows, 3);
     assert_null(answer.next);
-    assert_bytes(buffer_bytes(&spy.position), B("p\0"
-                                                "001\x01"));
+    assert_bytes(buffer_bytes(&spy.position), B("p\0r001\x01"));
     answer_finish(&answer);
     table_store_destroy(faulty);
 }
@@ -163,11 +153,10 @@ static void tokens_in_a_circle_are_found(void **state)
     struct answer answer = {0};
     int r = 0, asked = 0;
     for (; r == 0 && asked < 100; asked++) {
-        struct answer last = answer;
+        _cleanup_(answer_finish) struct answer last = answer;
         query.after = last.next;
         answer = (struct answer){0};
         r = table_store_query(faulty, &query, &call, &answer);
-        answer_finish(&last);
     }
     assert_int_equal(r, -EPROTO);
     assert_true(asked < 15);
@@ -234,22 +223,12 @@ static void get_is_a_page_of_one_row_that_covers_it(void **state)
     struct memory_store *memory = filled(3);
     struct call call = {0};
     struct page *page;
-    assert_int_equal(table_store_get(&memory->store, "t",
-                                     B("p\0"
-                                       "001"),
-                                     &call, &page),
-                     0);
+    assert_int_equal(table_store_get(&memory->store, "t", B("p\0r001"), &call, &page), 0);
     assert_int_equal(page_rows(page), 1);
-    assert_bytes(page_range(page).lo, B("p\0"
-                                        "001"));
-    assert_bytes(page_range(page).hi, B("p\0"
-                                        "001\x01"));
+    assert_bytes(page_range(page).lo, B("p\0r001"));
+    assert_bytes(page_range(page).hi, B("p\0r001\x01"));
     page_unref(page);
-    assert_int_equal(table_store_get(&memory->store, "t",
-                                     B("p\0"
-                                       "0011"),
-                                     &call, &page),
-                     -ENOENT);
+    assert_int_equal(table_store_get(&memory->store, "t", B("p\0r0011"), &call, &page), -ENOENT);
     table_store_destroy(&memory->store);
 }
 

@@ -4,6 +4,16 @@
 /* Feeds a source of objects, in unit tests and fuzzers. */
 #include "client/entity/object_source.h"
 
+/* `size` times c. */
+static inline void append_filler(struct buffer *input, size_t size, char c)
+{
+    char *data = buffer_reserve(input, size);
+    if (!data)
+        abort();
+    memset(data, c, size);
+    input->size += size;
+}
+
 /* r: of object_source_next, which is not 0. */
 typedef void feed_taker(void *context, const struct stream_object *object, int r);
 

@@ -182,14 +182,6 @@ static void values_without_types_are_what_they_look_like(void **state)
     }
 }
 
-static void append_filler(struct buffer *input, size_t size, char c)
-{
-    char *data = buffer_reserve(input, size);
-    assert_non_null(data);
-    memset(data, c, size);
-    input->size += size;
-}
-
 static void show_long(const char *before, size_t size, char c, const char *behind,
                       struct buffer *ret)
 {

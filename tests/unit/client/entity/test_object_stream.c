@@ -150,14 +150,6 @@ static void objects_and_refusals(void **state)
         }
 }
 
-static void append_filler(struct buffer *input, size_t size, char c)
-{
-    char *data = buffer_reserve(input, size);
-    assert_non_null(data);
-    memset(data, c, size);
-    input->size += size;
-}
-
 struct found { /* without the texts, which are long */
     struct buffer list;
     size_t longest; /* text */

@@ -176,6 +176,17 @@ static const struct {
      KEY_ACCT},
 };
 
+#define CS      "AZURE_STORAGE_CONNECTION_STRING"
+#define SAS_URL "AZURE_STORAGE_SAS_URL"
+
+static const char *variable_of(const struct connection_environment *environment, bool is_sas)
+{
+    return environment->connection_string ? CS
+           : environment->sas_url         ? SAS_URL
+           : is_sas                       ? "AZURE_STORAGE_SAS_TOKEN"
+                                          : "AZURE_STORAGE_KEY";
+}
+
 static void sources_and_environments_make_connections(void **state)
 {
     (void)state;
@@ -192,11 +203,13 @@ static void sources_and_environments_make_connections(void **state)
         assert_int_equal(connection.source_has_table, good[i].table[0] && named);
         assert_int_equal(credential_append_description(connection.credential, &text), 0);
         assert_string_equal(buffer_string(&text), good[i].credential);
+        if (strcmp(good[i].credential, KEY_EMULATOR) != 0)
+            assert_string_equal(
+                connection.credential_by,
+                variable_of(&good[i].environment, credential_is_sas(connection.credential)));
     }
 }
 
-#define CS       "AZURE_STORAGE_CONNECTION_STRING"
-#define SAS_URL  "AZURE_STORAGE_SAS_URL"
 #define QUOTED   " begins or ends with a quotation mark: remove it"
 #define AT_STAKE ": over http:// others on the network can read and change the data"
 #define WITH_SAS AT_STAKE ", and take the SAS token"

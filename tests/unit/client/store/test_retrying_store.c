@@ -315,6 +315,35 @@ static int slow_get(struct table_store *store, const char *table, struct bytes p
     return r;
 }
 
+static int get_no_answer(struct table_store *store, const char *table, struct bytes position,
+                         struct call *call, struct page_builder *builder)
+{
+    const struct slow_store *self = (const struct slow_store *)store;
+    (void)table;
+    (void)position;
+    (void)builder;
+    *self->now_ms = call->deadline_ms;
+    (void)call_fail(call, -ETIMEDOUT, "no answer in time");
+    call->failure.is_unanswered = true;
+    return -ETIMEDOUT;
+}
+
+static void a_service_without_an_answer_until_the_deadline_is_down(void **state)
+{
+    (void)state;
+    static const struct table_store_ops ops = {.get = get_no_answer, .destroy = nothing_to_destroy};
+    const struct retrying_store_options options = {.timeout_ms = 60000};
+    _cleanup_(tear_down) struct setup setup = {.now_ms = 0};
+    struct slow_store silent = {{&ops}, &setup.now_ms, .is_down = true};
+    struct call call = {.deadline_ms = 60000};
+    setup.clock = fake_clock(&setup.now_ms);
+    assert_int_equal(retrying_store_create(&silent.store, &setup.clock, &options, &setup.store), 0);
+    assert_int_equal(get(&setup, &call), -ETIMEDOUT);
+    assert_int_equal(call.repeats, 0);
+    assert_metric(&setup, "\ntablefuse_given_up_total 1\n");
+    assert_true(table_store_is_down(setup.store));
+}
+
 static void after_an_outage_a_slow_answer_has_its_time(void **state)
 {
     (void)state;
@@ -372,6 +401,8 @@ static void what_a_failed_attempt_left_is_forgotten(void **state)
     call.deadline_ms += 60000;
     assert_int_equal(table_store_query(setup.store, &query, &call, &answer), 0);
     assert_int_equal(page_rows(answer.page), 1);
+    memory_store_forget_diary(setup.memory);
+    assert_int_equal(get(&setup, &call), 0); /* a page of one row */
 }
 
 int main(void)
@@ -388,6 +419,7 @@ int main(void)
         cmocka_unit_test(other_pauses_grow),
         cmocka_unit_test(an_answer_is_for_one_throttled_request),
         cmocka_unit_test(a_change_that_is_refused_in_an_outage_may_have_been_made),
+        cmocka_unit_test(a_service_without_an_answer_until_the_deadline_is_down),
         cmocka_unit_test(after_an_outage_a_slow_answer_has_its_time),
         cmocka_unit_test(what_a_failed_attempt_left_is_forgotten),
     };

@@ -32,7 +32,7 @@ static void failures_carry_their_reason(void **state)
         {-EIO, 302, 0, false, "", "the service answered HTTP 302 without a reason", ""},
         {-EIO, 204, 0, false, "", "the service answered HTTP 204 without a reason", ""},
     };
-    struct fixture f;
+    _cleanup_(end) struct fixture f;
     begin(&f, answers, ARRAY_SIZE(answers));
     for (size_t i = 0; i < ARRAY_SIZE(expected); i++) {
         struct answer answer = {0};
@@ -50,7 +50,6 @@ static void failures_carry_their_reason(void **state)
             assert_non_null(strstr(failure->advice, "key"));
     }
     assert_int_equal(f.server.requests, ARRAY_SIZE(answers)); /* one attempt each */
-    end(&f);
 }
 
 /* With the token of one table: what is advised depends on what was requested. */
@@ -62,7 +61,7 @@ static void a_refusal_is_explained_by_its_request(void **state)
     static const char other_table[] = "the SAS token is for another table";
     const struct connection_environment environment = {.sas_token = "tn=other&sp=r&sig=SECRET"};
     const struct query query = {.table = "tab", .range = RANGE_ALL, .top = 1};
-    struct fixture f;
+    _cleanup_(end) struct fixture f;
     struct answer answer = {0};
     struct page *page = NULL;
     struct buffer names;
@@ -73,7 +72,6 @@ static void a_refusal_is_explained_by_its_request(void **state)
     assert_non_null(strstr(f.call.failure.advice, other_table));
     assert_int_equal(list_tables(&f, NULL, &names), -EACCES);
     assert_non_null(strstr(f.call.failure.advice, "cannot list"));
-    end(&f);
 }
 
 static void a_success_leaves_no_failure(void **state)
@@ -81,14 +79,13 @@ static void a_success_leaves_no_failure(void **state)
     (void)state;
     static const struct canned answers[] = {{.status = "503 Busy"},
                                             {.status = "200 OK", .body = "{\"value\":[]}"}};
-    struct fixture f;
+    _cleanup_(end) struct fixture f;
     struct buffer names;
     begin(&f, answers, 2);
     assert_int_equal(list_tables(&f, NULL, &names), -EBUSY);
     assert_int_equal(list_tables(&f, NULL, &names), 0);
     assert_int_equal(f.call.failure.error, 0);
     assert_int_equal(f.call.failure.http_status, 0);
-    end(&f);
 }
 
 static void no_failure_shows_the_sas(void **state)
@@ -102,7 +99,7 @@ static void no_failure_shows_the_sas(void **state)
         {.status = "302 Found", .headers = "Location: http://127.0.0.1/?" SAS "\r\n"},
     };
     const struct connection_environment environment = {.sas_token = SAS};
-    struct fixture f;
+    _cleanup_(end) struct fixture f;
     begin_as(&f, answers, ARRAY_SIZE(answers), &environment);
     for (size_t i = 0; i < ARRAY_SIZE(answers); i++) {
         struct buffer names;
@@ -110,7 +107,6 @@ static void no_failure_shows_the_sas(void **state)
         assert_null(strstr(f.call.failure.message, "SECRET"));
         assert_null(strstr(f.call.failure.code, "SECRET"));
     }
-    end(&f);
 }
 
 /* A change may have been made all the same. */
@@ -139,7 +135,7 @@ static void a_proxys_404_answers_nothing(void **state)
     const struct write deletes[] = {
         {.kind = WRITE_DELETE, .position = B("p\0r"), .if_match = B("*"), .text = B("")},
         {.kind = WRITE_DELETE, .position = B("p\0s"), .if_match = B("*"), .text = B("")}};
-    struct fixture f;
+    _cleanup_(end) struct fixture f;
     struct answer answer = {0};
     struct page *row = NULL;
     struct buffer names;
@@ -155,7 +151,6 @@ static void a_proxys_404_answers_nothing(void **state)
     expect_no_answer(&f, table_store_delete_table(f.store, "tab", &f.call), true);
     expect_no_answer(&f, table_store_create_table(f.store, "tab", &f.call), true);
     assert_int_equal(f.server.requests, ARRAY_SIZE(answers));
-    end(&f);
 }
 
 int main(void)

@@ -13,7 +13,7 @@ static const struct canned no_tables = {.status = "200 OK", .body = "{\"value\":
 static void a_request_is_signed_and_identified(void **state)
 {
     (void)state;
-    struct fixture f;
+    _cleanup_(end) struct fixture f;
     struct buffer names;
     begin(&f, &no_tables, 1);
     assert_int_equal(list_tables(&f, NULL, &names), 0);
@@ -37,14 +37,13 @@ static void a_request_is_signed_and_identified(void **state)
     assert_string_not_equal(first, second);
     free(first);
     free(second);
-    end(&f);
 }
 
 static void a_sas_goes_into_the_url(void **state)
 {
     (void)state;
     const struct connection_environment environment = {.sas_token = "?" SAS};
-    struct fixture f;
+    _cleanup_(end) struct fixture f;
     struct buffer names;
     begin_as(&f, &no_tables, 1, &environment);
     assert_int_equal(list_tables(&f, "tab", &names), 0);
@@ -52,7 +51,6 @@ static void a_sas_goes_into_the_url(void **state)
                    "GET /devstoreaccount1/Tables?$filter=TableName%20eq%20%27tab%27&timeout=19&" SAS
                    " HTTP/1.1");
     expect_header(&f, "Authorization", NULL);
-    end(&f);
 }
 
 static void the_servers_timeout_is_below_ours(void **state)
@@ -66,7 +64,7 @@ static void the_servers_timeout_is_below_ours(void **state)
         {5900, "GET /devstoreaccount1/Tables?timeout=4 HTTP/1.1"},
         {1500, "GET /devstoreaccount1/Tables?timeout=1 HTTP/1.1"},
     };
-    struct fixture f;
+    _cleanup_(end) struct fixture f;
     struct buffer names;
     begin(&f, &no_tables, 1);
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -74,7 +72,6 @@ static void the_servers_timeout_is_below_ours(void **state)
         assert_int_equal(list_tables(&f, NULL, &names), 0);
         expect_request(&f, cases[i].request);
     }
-    end(&f);
 }
 
 static void tables_are_listed_page_by_page(void **state)
@@ -86,7 +83,7 @@ static void tables_are_listed_page_by_page(void **state)
          .body = "{\"value\":[{\"TableName\":\"Aa1\"},{\"TableName\":\"ab1\",\"x\":[{}]}]}"},
         {.status = "200 OK", .body = "{\"value\":[{\"TableName\":\"zz9\"}]}"},
     };
-    struct fixture f;
+    _cleanup_(end) struct fixture f;
     struct table_names names;
     struct continuation *next = NULL, *none = NULL;
     begin(&f, answers, 2);
@@ -100,7 +97,6 @@ static void tables_are_listed_page_by_page(void **state)
     assert_memory_equal(names.names.data, "Aa1\0ab1\0zz9\0", 12);
     continuation_destroy(next);
     buffer_finish(&names.names);
-    end(&f);
 }
 
 static void one_table_is_found_in_its_own_spelling(void **state)
@@ -108,7 +104,7 @@ static void one_table_is_found_in_its_own_spelling(void **state)
     (void)state;
     static const struct canned answers[] = {
         {.status = "200 OK", .body = "{\"value\":[{\"TableName\":\"MyTable\"}]}"}};
-    struct fixture f;
+    _cleanup_(end) struct fixture f;
     struct buffer names;
     begin(&f, answers, 1);
     assert_int_equal(list_tables(&f, "MyTable", &names), 0);
@@ -117,7 +113,6 @@ static void one_table_is_found_in_its_own_spelling(void **state)
     assert_int_equal(list_tables(&f, "mytable", &names), 0);
     assert_int_equal(names.size, 0);
     buffer_finish(&names);
-    end(&f);
 }
 
 static void what_is_no_list_of_tables_is_an_error(void **state)
@@ -140,8 +135,8 @@ static void what_is_no_list_of_tables_is_an_error(void **state)
     for (size_t i = 0; i < ARRAY_SIZE(bodies); i++) {
         const struct canned answers[] = {
             {.status = "200 OK", .headers = "x-ms-request-id: id-1\r\n", .body = bodies[i]}};
-        struct fixture f;
-        struct buffer names;
+        _cleanup_(end) struct fixture f;
+        _cleanup_(buffer_finish) struct buffer names;
         begin(&f, answers, 1);
         assert_int_equal(list_tables(&f, NULL, &names), -EPROTO);
         assert_int_equal(names.size, 0);
@@ -150,8 +145,6 @@ static void what_is_no_list_of_tables_is_an_error(void **state)
         assert_string_equal(f.call.failure.request_id, "id-1");
         assert_int_equal(f.call.failure.is_retryable, i == ARRAY_SIZE(bodies) - 1);
         assert_ptr_equal(f.call.failure.advice, service_error_advice_endpoint);
-        buffer_finish(&names);
-        end(&f);
     }
 }
 
@@ -177,7 +170,7 @@ static void rows_are_read_page_by_page(void **state)
          .body = ROWS("")},
         {.status = "200 OK", .body = ROWS(ROW("p", "a") "," ROW("p", "b"))},
     };
-    struct fixture f;
+    _cleanup_(end) struct fixture f;
     struct answer answer[3] = {0};
     struct query query = {.table = "tab", .range = RANGE_ALL, .top = 2};
     begin(&f, answers, 3);
@@ -200,15 +193,14 @@ static void rows_are_read_page_by_page(void **state)
     assert_null(answer[2].next);
     for (size_t i = 0; i < ARRAY_SIZE(answer); i++)
         answer_finish(&answer[i]);
-    end(&f);
 }
 
 static void keys_alone_can_be_asked_for(void **state)
 {
     (void)state;
     static const struct canned answers[] = {{.status = "200 OK", .body = ROWS(ROW("p", "a"))}};
-    struct fixture f;
-    struct answer answer = {0};
+    _cleanup_(end) struct fixture f;
+    _cleanup_(answer_finish) struct answer answer = {0};
     const struct query query = {
         .table = "tab", .range = {B("p\0"), B("p\x01")}, .top = 1000, .keys_only = true};
     begin(&f, answers, 1);
@@ -216,8 +208,6 @@ static void keys_alone_can_be_asked_for(void **state)
     expect_request(&f, "GET /devstoreaccount1/tab()?$filter=PartitionKey%20eq%20%27p%27&"
                        "$select=PartitionKey%2CRowKey%2CTimestamp&$top=1000&timeout=19 HTTP/1.1");
     assert_int_equal(page_text(answer.page, 0).size, 0);
-    answer_finish(&answer);
-    end(&f);
 }
 
 static void rows_outside_are_dropped_only_where_more_was_asked_for(void **state)
@@ -227,7 +217,7 @@ static void rows_outside_are_dropped_only_where_more_was_asked_for(void **state)
         {.status = "200 OK", .body = ROWS(ROW("\\ud7ff", "a") "," ROW("\\ud800", "b"))},
         {.status = "200 OK", .body = ROWS(ROW("o", "a") "," ROW("p", "b"))},
     };
-    struct fixture f;
+    _cleanup_(end) struct fixture f;
     struct answer answer = {0};
     struct query query = {
         .table = "tab", .range = {B("\xED\xA0\x80"), B(POSITION_END)}, .top = 1000};
@@ -238,7 +228,6 @@ static void rows_outside_are_dropped_only_where_more_was_asked_for(void **state)
     answer_finish(&answer);
     query.range.lo = B("p");
     assert_int_equal(table_store_query(f.store, &query, &f.call, &answer), -EPROTO);
-    end(&f);
 }
 
 static void one_entity_is_got(void **state)
@@ -249,7 +238,7 @@ static void one_entity_is_got(void **state)
          .headers = "etag: W/\"datetime'2025-01-02T03%3A04%3A05Z'\"\r\n",
          .body = "{\"odata.metadata\":\"x\",\"PartitionKey\":\"o'c\",\"RowKey\":\"\","
                  "\"Timestamp\":\"2025-01-02T03:04:05Z\",\"n\":1}"}};
-    struct fixture f;
+    _cleanup_(end) struct fixture f;
     struct page *page = NULL;
     begin(&f, answers, 1);
     assert_int_equal(table_store_get(f.store, "tab", B("o'c\0"), &f.call, &page), 0);
@@ -260,7 +249,6 @@ static void one_entity_is_got(void **state)
     page = NULL;
     assert_int_equal(table_store_get(f.store, "tab", B("p\0"), &f.call, &page), -EPROTO);
     assert_null(page);
-    end(&f);
 }
 
 #define LONE "p\0\xED\xA0\x80"
@@ -278,7 +266,7 @@ static void a_key_that_no_url_holds_is_searched(void **state)
         {.status = "200 OK", .body = ROWS(ROW("p", "\\ud800a"))},
         {.status = "200 OK", .headers = NEXT "4\r\n", .body = ROWS("")},
     };
-    struct fixture f;
+    _cleanup_(end) struct fixture f;
     struct page *page = NULL;
     begin(&f, answers, 5);
     assert_int_equal(table_store_get(f.store, "tab", B(LONE), &f.call, &page), 0);
@@ -295,7 +283,6 @@ static void a_key_that_no_url_holds_is_searched(void **state)
     assert_int_equal(table_store_get(f.store, "tab", B(LONE), &f.call, &page), -EPROTO);
     assert_int_equal(f.server.requests, 9);
     assert_true(f.call.failure.is_retryable);
-    end(&f);
 }
 
 /* The rules of the service allow no such key. */
@@ -312,7 +299,7 @@ static void a_key_that_no_path_names_is_searched(void **state)
         {B("/\0r"), "%27%2F%27%20and%20RowKey%20ge%20%27r%27%20and%20RowKey%20le%20%27r%27"},
     };
     static const struct canned answers[] = {{.status = "200 OK", .body = ROWS("")}};
-    struct fixture f;
+    _cleanup_(end) struct fixture f;
     struct page *page = NULL;
     begin(&f, answers, 1);
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -326,7 +313,6 @@ static void a_key_that_no_path_names_is_searched(void **state)
         expect_request(&f, expected);
         assert_int_equal(f.server.requests, i + 1);
     }
-    end(&f);
 }
 
 #define OF_OTHERS ROWS(ROW("p", "\\ud7ff"))
@@ -346,7 +332,7 @@ static void rows_that_are_dropped_are_no_empty_pages(void **state)
         {.status = "200 OK", .headers = NEXT "7\r\n", .body = OF_OTHERS},
         {.status = "200 OK", .headers = NEXT "8\r\n", .body = ROWS("")},
     };
-    struct fixture f;
+    _cleanup_(end) struct fixture f;
     struct page *page = NULL;
     struct answer answer = {0};
     const struct query query = {.table = "tab", .range = {B(LONE), B("p\x01")}, .top = 1000};
@@ -360,7 +346,6 @@ static void rows_that_are_dropped_are_no_empty_pages(void **state)
         assert_int_equal(continuation_is_progress(answer.next), i == 0);
         answer_finish(&answer);
     }
-    end(&f);
 }
 
 static void a_body_that_holds_no_rows_is_an_error(void **state)
@@ -371,7 +356,7 @@ static void a_body_that_holds_no_rows_is_an_error(void **state)
     for (size_t i = 0; i < ARRAY_SIZE(bodies); i++) {
         const struct canned answers[] = {
             {.status = "200 OK", .headers = "x-ms-request-id: id-2\r\n", .body = bodies[i]}};
-        struct fixture f;
+        _cleanup_(end) struct fixture f;
         struct answer answer = {0};
         const struct query query = {.table = "tab", .range = RANGE_ALL, .top = 1};
         begin(&f, answers, 1);
@@ -381,7 +366,6 @@ static void a_body_that_holds_no_rows_is_an_error(void **state)
         assert_string_equal(f.call.failure.request_id, "id-2");
         assert_int_equal(strncmp(f.call.failure.message, "table tab: ", 11), 0);
         assert_ptr_equal(f.call.failure.advice, service_error_advice_endpoint);
-        end(&f);
     }
 }
 
@@ -392,8 +376,8 @@ static void a_row_that_cannot_be_understood_fails_alone(void **state)
                                      "{\"PartitionKey\":\"p\",\"RowKey\":\"b\"}");
     static const struct canned answers[] = {{.status = "200 OK", .body = twice}};
     const struct query query = {.table = "tab", .range = RANGE_ALL, .top = 2};
-    struct fixture f;
-    struct answer answer = {0};
+    _cleanup_(end) struct fixture f;
+    _cleanup_(answer_finish) struct answer answer = {0};
     begin(&f, answers, 1);
     assert_int_equal(table_store_query(f.store, &query, &f.call, &answer), 0);
     assert_int_equal(page_rows(answer.page), 2);
@@ -402,8 +386,6 @@ static void a_row_that_cannot_be_understood_fails_alone(void **state)
     assert_bytes(page_position(answer.page, 1), B("p\0b"));
     assert_bytes(page_text(answer.page, 1),
                  B("{\n  \"PartitionKey\": \"p\",\n  \"RowKey\": \"b\"\n}\n"));
-    answer_finish(&answer);
-    end(&f);
 }
 
 static void too_long_a_key_is_refused_here(void **state)
@@ -411,7 +393,7 @@ static void too_long_a_key_is_refused_here(void **state)
     (void)state;
     static const struct canned answers[] = {{.status = "200 OK"}};
     static char position[40002];
-    struct fixture f;
+    _cleanup_(end) struct fixture f;
     struct page *page = NULL;
     begin(&f, answers, 1);
     memset(position, 'a', sizeof(position));
@@ -420,7 +402,6 @@ static void too_long_a_key_is_refused_here(void **state)
         table_store_get(f.store, "tab", (struct bytes){position, sizeof(position)}, &f.call, &page),
         -ENAMETOOLONG);
     assert_int_equal(f.server.requests, 0);
-    end(&f);
 }
 
 int main(void)

@@ -67,7 +67,7 @@ static void a_part_is_no_longer_and_hardly_shorter(void **state)
 {
     (void)state;
     for (size_t key = 0; key < ARRAY_SIZE(keys) * ARRAY_SIZE(keys); key++) {
-        struct buffer position;
+        _cleanup_(buffer_finish) struct buffer position;
         buffer_init(&position, 1000);
         assert_int_equal(
             position_append(&position, keys[key % ARRAY_SIZE(keys)], keys[key / ARRAY_SIZE(keys)]),
@@ -75,7 +75,6 @@ static void a_part_is_no_longer_and_hardly_shorter(void **state)
         for (enum write_kind kind = WRITE_INSERT; kind <= WRITE_DELETE; kind++)
             for (size_t text = 0; text < ARRAY_SIZE(texts); text++)
                 check_part(kind, buffer_bytes(&position), texts[text]);
-        buffer_finish(&position);
     }
 }
 
@@ -111,7 +110,7 @@ static void what_is_encoded_counts_as_it_is_sent(void **state)
 {
     (void)state;
     static const char table[] = "\xC3\xA9\xF0\x9F\x98\x80";
-    struct buffer position;
+    _cleanup_(buffer_finish) struct buffer position;
     buffer_init(&position, 10000);
     for (int i = 0; i < 512; i++)
         (void)buffer_append(&position, B("\xE6\x97\xA5"));
@@ -120,15 +119,13 @@ static void what_is_encoded_counts_as_it_is_sent(void **state)
         (void)buffer_append(&position, B("'"));
     const struct write write = make(WRITE_DELETE, buffer_bytes(&position), B(""));
     const struct batch batch = {URL, table, &write, 1, ID};
-    struct buffer body;
+    _cleanup_(buffer_finish) struct buffer body;
     struct call call = {0};
     buffer_init(&body, MAX_BYTES);
     assert_int_equal(batch_append_body(&body, &batch, &call), 0);
     size_t part = body.size - body_size(NULL, 0);
     assert_true(part > (size_t)512 * (9 + 6));
     assert_in_range(batch_part_size(URL, table, &write), part, part + SPARE);
-    buffer_finish(&body);
-    buffer_finish(&position);
 }
 
 int main(void)

@@ -173,7 +173,7 @@ static int list(struct fixture *f)
 static void expect_signed(struct fixture *f, const char *method, const char *content_type,
                           const char *path, const char *date)
 {
-    struct buffer value;
+    _cleanup_(buffer_finish) struct buffer value;
     const struct signed_request request = {.verb = method,
                                            .content_type = bytes_of(content_type),
                                            .date = bytes_of(date),
@@ -183,7 +183,6 @@ static void expect_signed(struct fixture *f, const char *method, const char *con
                      0);
     expect_header(f, "x-ms-date", date);
     expect_header(f, "Authorization", buffer_string(&value));
-    buffer_finish(&value);
 }
 
 static void a_refused_date_is_replaced_by_the_services(void **state)
@@ -192,7 +191,7 @@ static void a_refused_date_is_replaced_by_the_services(void **state)
     static const struct canned answers[] = {REFUSED(AHEAD), NO_TABLES(AHEAD), NO_TABLES(AHEAD),
                                             NO_TABLES(RIGHT), NO_TABLES(RIGHT)};
     static const char ahead[] = "Thu, 02 Jan 2025 03:24:05 GMT";
-    struct fixture f;
+    _cleanup_(end) struct fixture f;
     begin(&f, answers, ARRAY_SIZE(answers));
     assert_int_equal(list(&f), 0);
     assert_int_equal(f.server.requests, 2);
@@ -205,7 +204,6 @@ static void a_refused_date_is_replaced_by_the_services(void **state)
     assert_int_equal(list(&f), 0);
     expect_signed(&f, "GET", "", "/devstoreaccount1/Tables", "Thu, 02 Jan 2025 03:04:05 GMT");
     assert_int_equal(f.server.requests, 5);
-    end(&f);
 }
 
 /* A refusal has changed nothing: the same body goes out once more, and its outcome is known. */
@@ -213,21 +211,20 @@ static void changes_are_sent_once_more_whole(void **state)
 {
     (void)state;
     static const struct canned answers[] = {REFUSED(AHEAD), {.status = "204 No Content"}};
-    struct fixture f;
+    _cleanup_(end) struct fixture f;
     begin(&f, answers, ARRAY_SIZE(answers));
     assert_int_equal(table_store_create_table(f.store, "mytable", &f.call), 0);
     assert_int_equal(f.server.requests, 2);
     expect_signed(&f, "POST", "application/json", "/devstoreaccount1/Tables",
                   "Thu, 02 Jan 2025 03:24:05 GMT");
     expect_body(&f, "{\"TableName\":\"mytable\"}");
-    end(&f);
 }
 
 static void batches_are_sent_once_more(void **state)
 {
     (void)state;
     static const struct canned answers[] = {REFUSED(AHEAD)};
-    struct fixture f;
+    _cleanup_(end) struct fixture f;
     struct write_result results[2];
     const struct write writes[] = {
         {.kind = WRITE_DELETE, .position = B("p\0r"), .if_match = B("*"), .text = B("")},
@@ -237,7 +234,6 @@ static void batches_are_sent_once_more(void **state)
     assert_int_equal(f.server.requests, 2);
     expect_header(&f, "x-ms-date", "Thu, 02 Jan 2025 03:24:05 GMT");
     assert_false(f.call.failure.is_ambiguous);
-    end(&f);
 }
 
 /* The request was dated right in the end, so the key is wrong, not the clock. */
@@ -245,14 +241,13 @@ static void a_wrong_key_is_found_behind_a_wrong_clock(void **state)
 {
     (void)state;
     static const struct canned answers[] = {REFUSED(AHEAD)};
-    struct fixture f;
+    _cleanup_(end) struct fixture f;
     begin(&f, answers, 1);
     for (int i = 1; i <= 3; i++) {
         assert_int_equal(list(&f), -EACCES);
         assert_int_equal(f.server.requests, i + 1); /* once more for the first alone */
         assert_non_null(strstr(f.call.failure.advice, "the account key is wrong"));
     }
-    end(&f);
 }
 
 static void expect_no_correction(struct fixture *f, const char *advice)
@@ -269,10 +264,9 @@ static void without_a_date_nothing_is_corrected(void **state)
 {
     (void)state;
     static const struct canned answers[] = {REFUSED(""), REFUSED("Date: yesterday\r\n")};
-    struct fixture f;
+    _cleanup_(end) struct fixture f;
     begin(&f, answers, 2);
     expect_no_correction(&f, "the account key is wrong");
-    end(&f);
 }
 
 /* The service compares the times of a SAS with its own clock. */
@@ -282,10 +276,9 @@ static void a_sas_is_not_corrected(void **state)
     static const struct canned answers[] = {REFUSED(AHEAD)};
     const struct connection_environment environment = {
         .sas_token = "sv=2020-12-06&ss=t&srt=sco&sp=l&se=2025-01-02T03%3A14%3A05Z&sig=SECRET%3D"};
-    struct fixture f;
+    _cleanup_(end) struct fixture f;
     begin_as(&f, answers, 1, &environment);
     expect_no_correction(&f, "the SAS token has expired");
-    end(&f);
 }
 
 /* Over http an attacker could choose the time. The fixture's host is called another one's. */
@@ -294,13 +287,12 @@ static void no_time_is_taken_over_plain_http(void **state)
     (void)state;
     static const struct canned answers[] = {REFUSED(AHEAD)};
     const struct connection_environment environment = {.key = KEY};
-    struct fixture f;
+    _cleanup_(end) struct fixture f;
     assert_int_equal(setenv("no_proxy", "*", 1), 0);
     connect_as(&f, answers, 1, &environment);
     f.connection.endpoint.is_loopback = false;
     open_store(&f);
     expect_no_correction(&f, "clock differs");
-    end(&f);
 }
 
 int main(void)

@@ -7,11 +7,10 @@
 
 static void expect_wire(struct bytes position, struct bytes text, struct bytes expected)
 {
-    struct buffer wire;
+    _cleanup_(buffer_finish) struct buffer wire;
     buffer_init(&wire, MAX_BYTES);
     assert_int_equal(entity_wire_append(&wire, position, text), 0);
     assert_bytes(buffer_bytes(&wire), expected);
-    buffer_finish(&wire);
 }
 
 static void every_type_is_sent_with_its_annotation(void **state)
@@ -122,7 +121,7 @@ static void what_is_sent_is_what_is_read(void **state)
         struct call call = {0};
         struct page_builder *builder = NULL;
         struct page *page = NULL;
-        struct buffer wire;
+        _cleanup_(buffer_finish) struct buffer wire;
         buffer_init(&wire, MAX_BYTES);
         assert_int_equal(entity_wire_append(&wire, cases[i].position, cases[i].text), 0);
         assert_int_equal(page_builder_create(MAX_BYTES, &builder), 0);
@@ -132,7 +131,6 @@ static void what_is_sent_is_what_is_read(void **state)
         assert_bytes(page_text(page, 0), cases[i].text);
         page_unref(page);
         page_builder_destroy(builder);
-        buffer_finish(&wire);
     }
 }
 

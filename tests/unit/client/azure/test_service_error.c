@@ -90,40 +90,36 @@ static void status_and_code_decide(void **state)
     }
 }
 
+#define NO_REASON "the service answered HTTP 403 without a reason"
+
 static const struct {
     const char *body, *header, *code, *message;
 } bodies[] = {
     {JSON("TableNotFound"), "", "TableNotFound", "Text of it."},
     {JSON("TableNotFound"), "Other", "TableNotFound", "Text of it."},
     {JSON(""), "Other", "Other", "Text of it."},
-    {" {\"odata.error\":{\"code\":\"A\"}}", "", "A",
-     "the service answered HTTP 403 without a reason"},
+    {" {\"odata.error\":{\"code\":\"A\"}}", "", "A", NO_REASON},
     /* members in another case are other members */
-    {"{\"odata.Error\":{\"code\":\"A\"}}", "", "",
-     "the service answered HTTP 403 without a reason"},
-    {"{\"odata.error\":{\"code\":7,\"message\":\"x\"}}", "H", "H",
-     "the service answered HTTP 403 without a reason"},
-    {"{\"odata.error\":[]}", "", "", "the service answered HTTP 403 without a reason"},
-    {"{\"odata.error\":{\"code\":\"A\"", "H", "H",
-     "the service answered HTTP 403 without a reason"},
-    {"{\"odata.error\":{\"code\":\"A\"}} x", "H", "H",
-     "the service answered HTTP 403 without a reason"},
+    {"{\"odata.Error\":{\"code\":\"A\"}}", "", "", NO_REASON},
+    {"{\"odata.error\":{\"code\":7,\"message\":\"x\"}}", "H", "H", NO_REASON},
+    {"{\"odata.error\":[]}", "", "", NO_REASON},
+    {"{\"odata.error\":{\"code\":\"A\"", "H", "H", NO_REASON},
+    {"{\"odata.error\":{\"code\":\"A\"}} x", "H", "H", NO_REASON},
     {"{\"odata.error\":{\"message\":{\"lang\":[1],\"value\":{\"a\":1}},\"code\":{\"b\":[]}},\"c\":"
      "2}",
-     "", "", "the service answered HTTP 403 without a reason"},
+     "", "", NO_REASON},
     {"{\"odata.error\":{\"c\\u006fde\":\"\\u0041\",\"message\":{\"value\":"
      "\"\\u00e9\\ud83d\\ude00\\u001b\\t\\\"q\\\" \\r\\n2\"}}}",
      "", "A", "\xC3\xA9\xF0\x9F\x98\x80\x1b\t\"q\" "},
     /* of equal names the first counts */
     {"{\"odata.error\":{\"code\":\"A\",\"code\":\"B\"},\"odata.error\":{\"code\":\"C\"}}", "", "A",
-     "the service answered HTTP 403 without a reason"},
+     NO_REASON},
     /* a string that is no C string in UTF-8: then the header has the code */
     {"{\"odata.error\":{\"code\":\"A\",\"message\":{\"value\":\"x\\u0000y\"}}}", "H", "H",
-     "the service answered HTTP 403 without a reason"},
-    {"{\"odata.error\":{\"code\":\"A\\u0000B\"}}", "", "",
-     "the service answered HTTP 403 without a reason"},
+     NO_REASON},
+    {"{\"odata.error\":{\"code\":\"A\\u0000B\"}}", "", "", NO_REASON},
     {"{\"odata.error\":{\"code\":\"A\",\"message\":{\"value\":\"x\\ud83d\"}}}", "H", "H",
-     "the service answered HTTP 403 without a reason"},
+     NO_REASON},
     {"{\"odata.error\":{\"code\":\"A\",\"message\":{\"value\":\"x\\\\u0000y\"}}}", "H", "A",
      "x\\u0000y"},
     {"<?xml version=\"1.0\"?><m:error xmlns:m=\"u\"><m:code>AuthenticationFailed</m:code>"
@@ -131,14 +127,13 @@ static const struct {
      "", "AuthenticationFailed", "Not you."},
     {"<Error><Code>A</Code><Message>B</Message></Error>", "", "A", "B"},
     {"<Error><Code>A</Code><Message>B</Message></Error>", "H", "H", "B"},
-    {"<Error><Codex>A</Codex><Message", "", "", "the service answered HTTP 403 without a reason"},
-    {"<m:code", "", "", "the service answered HTTP 403 without a reason"},
-    {"<m:code>", "", "", "the service answered HTTP 403 without a reason"},
-    {"<m:code>A", "", "", "the service answered HTTP 403 without a reason"},
-    {"<html><body><h1>Forbidden</h1></body></html>", "", "",
-     "the service answered HTTP 403 without a reason"},
-    {"", "", "", "the service answered HTTP 403 without a reason"},
-    {"\x01\xFF\x00", "", "", "the service answered HTTP 403 without a reason"},
+    {"<Error><Codex>A</Codex><Message", "", "", NO_REASON},
+    {"<m:code", "", "", NO_REASON},
+    {"<m:code>", "", "", NO_REASON},
+    {"<m:code>A", "", "", NO_REASON},
+    {"<html><body><h1>Forbidden</h1></body></html>", "", "", NO_REASON},
+    {"", "", "", NO_REASON},
+    {"\x01\xFF\x00", "", "", NO_REASON},
     /* what would be a secret is struck out */
     {"<m:message>bad http://x/?a=1&sig=SECRET%3D&b=2 and sig=SECRET</m:message>", "", "",
      "bad http://x/?a=1&sig=*********&b=2 and sig=******"},
@@ -198,7 +193,7 @@ static void long_texts_are_cut_between_characters(void **state)
                                       254}; /* whole characters of three bytes, in at most 255 */
     for (size_t lead = 0; lead < 2 * ARRAY_SIZE(expected); lead++) {
         bool is_json = lead >= ARRAY_SIZE(expected);
-        struct buffer body;
+        _cleanup_(buffer_finish) struct buffer body;
         buffer_init(&body, 2000);
         (void)buffer_append_string(&body, is_json ? "{\"odata.error\":{\"message\":{\"value\":\""
                                                   : "<m:message>");
@@ -208,7 +203,6 @@ static void long_texts_are_cut_between_characters(void **state)
         (void)buffer_append_string(&body, is_json ? "\"}}}" : "</m:message>");
         struct failure failure = read_answer(500, buffer_string(&body), "");
         assert_int_equal(strlen(failure.message), expected[lead % ARRAY_SIZE(expected)]);
-        buffer_finish(&body);
     }
 }
 

@@ -47,6 +47,11 @@ static void set_up(struct skewed *skewed)
     assert_int_equal(clock_skew_create(&skewed->clock, take, skewed, &skewed->skew), 0);
 }
 
+static void tear_down(struct skewed *skewed)
+{
+    clock_skew_destroy(skewed->skew);
+}
+
 static void expect(struct skewed *skewed, int64_t skew_sec, int told)
 {
     assert_int_equal(clock_skew_utc_100ns(skewed->skew), skewed->utc_100ns + skew_sec * SECOND);
@@ -76,19 +81,18 @@ static void only_more_than_five_minutes_count(void **state)
 static void a_date_that_fits_is_not_corrected(void **state)
 {
     (void)state;
-    struct skewed skewed;
+    _cleanup_(tear_down) struct skewed skewed;
     set_up(&skewed);
     assert_true(clock_skew_correct(skewed.skew, NOW, NOW + 1200 * SECOND));
     assert_false(clock_skew_correct(skewed.skew, NOW + 1200 * SECOND, NOW + 1201 * SECOND));
     expect(&skewed, 1200, 1);
-    clock_skew_destroy(skewed.skew);
 }
 
 /* Of threads whose requests were refused at once, one tells it. */
 static void a_difference_is_replaced_and_told_once(void **state)
 {
     (void)state;
-    struct skewed skewed;
+    _cleanup_(tear_down) struct skewed skewed;
     set_up(&skewed);
     for (int i = 0; i < 8; i++)
         assert_true(clock_skew_correct(skewed.skew, NOW, NOW + (1200 + i) * SECOND));
@@ -97,13 +101,12 @@ static void a_difference_is_replaced_and_told_once(void **state)
     skewed.utc_100ns -= 3600 * SECOND; /* the machine has slept */
     assert_true(clock_skew_correct(skewed.skew, NOW - 2393 * SECOND, NOW + 1200 * SECOND));
     expect(&skewed, 4800, 2);
-    clock_skew_destroy(skewed.skew);
 }
 
 static void the_difference_ends_when_this_clock_fits(void **state)
 {
     (void)state;
-    struct skewed skewed;
+    _cleanup_(tear_down) struct skewed skewed;
     set_up(&skewed);
     clock_skew_note(skewed.skew, NOW + 1200 * SECOND); /* not refused: nothing to correct */
     expect(&skewed, 0, 0);
@@ -120,14 +123,13 @@ static void the_difference_ends_when_this_clock_fits(void **state)
     skewed.utc_100ns += 1200 * SECOND;
     assert_true(clock_skew_correct(skewed.skew, NOW + 2400 * SECOND, NOW + 1200 * SECOND));
     expect(&skewed, 0, 4);
-    clock_skew_destroy(skewed.skew);
 }
 
 /* A date after the year 9999 cannot be written: no request could be sent, and none corrected. */
 static void a_service_in_the_last_year_can_be_corrected(void **state)
 {
     (void)state;
-    struct skewed skewed;
+    _cleanup_(tear_down) struct skewed skewed;
     struct buffer date;
     set_up(&skewed);
     assert_true(clock_skew_correct(skewed.skew, NOW, HTTP_DATE_MAX_100NS));
@@ -138,7 +140,6 @@ static void a_service_in_the_last_year_can_be_corrected(void **state)
     buffer_finish(&date);
     assert_true(clock_skew_correct(skewed.skew, HTTP_DATE_MAX_100NS, NOW));
     assert_int_equal(clock_skew_utc_100ns(skewed.skew), skewed.utc_100ns);
-    clock_skew_destroy(skewed.skew);
 }
 
 static void the_metric_has_a_sign(void **state)
@@ -151,7 +152,7 @@ static void the_metric_has_a_sign(void **state)
                  {NOW + 12005 * SECOND / 10, "\ntablefuse_clock_skew_seconds 1200.500\n"},
                  {NOW - 12005 * SECOND / 10, "\ntablefuse_clock_skew_seconds -1200.500\n"}};
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        struct skewed skewed;
+        _cleanup_(tear_down) struct skewed skewed;
         struct buffer text;
         set_up(&skewed);
         (void)clock_skew_correct(skewed.skew, NOW, cases[i].ticks);
@@ -159,7 +160,6 @@ static void the_metric_has_a_sign(void **state)
         assert_int_equal(clock_skew_append_metrics(skewed.skew, &text), 0);
         assert_non_null(strstr(buffer_string(&text), cases[i].line));
         buffer_finish(&text);
-        clock_skew_destroy(skewed.skew);
     }
 }
 

@@ -3,16 +3,15 @@
 #include "client/text/table_name.h"
 #include "tests/unit/unit.h"
 
+#define AZURE "https://acct.table.core.windows.net"
+
 static const struct {
     const char *url, *known, *ret_url, *account, *table;
     bool is_loopback;
 } good[] = {
-    {"https://acct.table.core.windows.net", "", "https://acct.table.core.windows.net", "acct", "",
-     false},
-    {"https://acct.table.core.windows.net/", "", "https://acct.table.core.windows.net", "acct", "",
-     false},
-    {"HTTPS://Acct.Table.Core.Windows.Net:443/MyTable/", "", "https://acct.table.core.windows.net",
-     "acct", "MyTable", false},
+    {AZURE, "", AZURE, "acct", "", false},
+    {AZURE "/", "", AZURE, "acct", "", false},
+    {"HTTPS://Acct.Table.Core.Windows.Net:443/MyTable/", "", AZURE, "acct", "MyTable", false},
     {"https://acct.z01.table.storage.azure.net:8443/tab", "",
      "https://acct.z01.table.storage.azure.net:8443", "acct", "tab", false},
     {"https://acct-secondary.table.core.windows.net", "",
@@ -44,8 +43,7 @@ static const struct {
     {"https://tables.example.com", "acct", "https://tables.example.com", "acct", "", false},
     {"https://tables.example.com/acct/tab", "acct", "https://tables.example.com/acct", "acct",
      "tab", false},
-    {"https://acct.table.core.windows.net", "acct", "https://acct.table.core.windows.net", "acct",
-     "", false},
+    {AZURE, "acct", AZURE, "acct", "", false},
 };
 
 static void endpoints_are_taken_apart(void **state)
@@ -70,78 +68,73 @@ static void endpoints_are_taken_apart(void **state)
     }
 }
 
+#define NO_URL     "SOURCE is not a URL that begins with https:// or http://"
+#define NO_HOST    "SOURCE has no valid host"
+#define NO_PORT    "SOURCE has no valid port"
+#define NO_PATH    "SOURCE has a path that is not [/ACCOUNT][/TABLE]"
+#define NO_ACCOUNT "the account name in SOURCE is not 3 to 24 of the characters a-z and 0-9"
+#define NO_TABLE   "the table name is not a letter followed by 2 to 62 letters and digits"
+#define HAS_QUERY  "SOURCE has a query string: put a SAS URL into AZURE_STORAGE_SAS_URL"
+#define COSMOS                                                                                     \
+    "SOURCE is a Cosmos DB endpoint: it does not order its results by key, which tablefuse needs"
+
 static const struct {
     const char *url, *known, *message;
 } bad[] = {
-    {"", "", "SOURCE is not a URL that begins with https:// or http://"},
-    {"ftp://host/SECRET", "", "SOURCE is not a URL that begins with https:// or http://"},
+    {"", "", NO_URL},
+    {"ftp://host/SECRET", "", NO_URL},
     {"https://u:SECRET@acct.table.core.windows.net", "",
      "SOURCE has user information, which is not supported"},
-    {"https://acct.table.core.windows.net/?sig=SECRET", "",
-     "SOURCE has a query string: put a SAS URL into AZURE_STORAGE_SAS_URL"},
-    {"https://acct.table.core.windows.net#SECRET", "",
-     "SOURCE has a query string: put a SAS URL into AZURE_STORAGE_SAS_URL"},
-    {"https://", "", "SOURCE has no valid host"},
-    {"https:///acct", "", "SOURCE has no valid host"},
-    {"https://SECRET host/acct", "", "SOURCE has no valid host"},
-    {"https://host/SECRET\tacct", "", "SOURCE has a path that is not [/ACCOUNT][/TABLE]"},
-    {"https://[::1/acct", "", "SOURCE has no valid host"},
-    {"https://[]/acct", "", "SOURCE has no valid host"},
-    {"https://[127.0.0.1]/acct", "", "SOURCE has no valid host"},
-    {"https://[::1]x/acct", "", "SOURCE has no valid port"},
+    {"https://acct.table.core.windows.net/?sig=SECRET", "", HAS_QUERY},
+    {"https://acct.table.core.windows.net#SECRET", "", HAS_QUERY},
+    {"https://", "", NO_HOST},
+    {"https:///acct", "", NO_HOST},
+    {"https://SECRET host/acct", "", NO_HOST},
+    {"https://host/SECRET\tacct", "", NO_PATH},
+    {"https://[::1/acct", "", NO_HOST},
+    {"https://[]/acct", "", NO_HOST},
+    {"https://[127.0.0.1]/acct", "", NO_HOST},
+    {"https://[::1]x/acct", "", NO_PORT},
     /* libcurl would take or normalise these: our reading and its must be the same */
-    {"https:/host/acct", "", "SOURCE is not a URL that begins with https:// or http://"},
-    {" https://host/acct", "", "SOURCE is not a URL that begins with https:// or http://"},
-    {"https://h%6fst/acct", "", "SOURCE has no valid host"},
-    {"https://h\xc3\xb6st/acct", "", "SOURCE has no valid host"},
-    {"https://host\\acct", "", "SOURCE has no valid host"},
-    {"https://[::1%25lo]/acct", "", "SOURCE has no valid host"},
-    {"https://[fe80::1%eth0]/acct", "", "SOURCE has no valid host"},
-    {"https://host/acct/?", "",
-     "SOURCE has a query string: put a SAS URL into AZURE_STORAGE_SAS_URL"},
-    {"https://host/../acct", "",
-     "the account name in SOURCE is not 3 to 24 of the characters a-z and 0-9"},
-    {"https://host/%61cct", "",
-     "the account name in SOURCE is not 3 to 24 of the characters a-z and 0-9"},
-    {"https://host/acct/./tab", "", "SOURCE has a path that is not [/ACCOUNT][/TABLE]"},
-    {"https://host/%2e%2e/acct", "",
-     "the account name in SOURCE is not 3 to 24 of the characters a-z and 0-9"},
-    {"https://host/acct/tab/..", "", "SOURCE has a path that is not [/ACCOUNT][/TABLE]"},
-    {"http://127.1/acct", "", "SOURCE has no valid host"},
-    {"http://2130706433/acct", "", "SOURCE has no valid host"},
-    {"http://0x7f.1/acct", "", "SOURCE has no valid host"},
-    {"http://0X7F.0.0.1/acct", "", "SOURCE has no valid host"},
-    {"http://0177.0.0.1/acct", "", "SOURCE has no valid host"},
-    {"https://10.1/acct", "", "SOURCE has no valid host"},
-    {"https://10.0.0.010/acct", "", "SOURCE has no valid host"},
-    {"https://localhos%74/acct", "", "SOURCE has no valid host"},
-    {"https://host:/acct:x", "",
-     "the account name in SOURCE is not 3 to 24 of the characters a-z and 0-9"},
-    {"https://host:65536/acct", "", "SOURCE has no valid port"},
-    {"https://host:SECRET/acct", "", "SOURCE has no valid port"},
-    {"https://host:-1/acct", "", "SOURCE has no valid port"},
-    {"https://host/acct/tab/more", "", "SOURCE has a path that is not [/ACCOUNT][/TABLE]"},
-    {"https://host//tab", "", "SOURCE has a path that is not [/ACCOUNT][/TABLE]"},
+    {"https:/host/acct", "", NO_URL},
+    {" https://host/acct", "", NO_URL},
+    {"https://h%6fst/acct", "", NO_HOST},
+    {"https://h\xc3\xb6st/acct", "", NO_HOST},
+    {"https://host\\acct", "", NO_HOST},
+    {"https://[::1%25lo]/acct", "", NO_HOST},
+    {"https://[fe80::1%eth0]/acct", "", NO_HOST},
+    {"https://host/acct/?", "", HAS_QUERY},
+    {"https://host/../acct", "", NO_ACCOUNT},
+    {"https://host/%61cct", "", NO_ACCOUNT},
+    {"https://host/acct/./tab", "", NO_PATH},
+    {"https://host/%2e%2e/acct", "", NO_ACCOUNT},
+    {"https://host/acct/tab/..", "", NO_PATH},
+    {"http://127.1/acct", "", NO_HOST},
+    {"http://2130706433/acct", "", NO_HOST},
+    {"http://0x7f.1/acct", "", NO_HOST},
+    {"http://0X7F.0.0.1/acct", "", NO_HOST},
+    {"http://0177.0.0.1/acct", "", NO_HOST},
+    {"https://10.1/acct", "", NO_HOST},
+    {"https://10.0.0.010/acct", "", NO_HOST},
+    {"https://localhos%74/acct", "", NO_HOST},
+    {"https://host:/acct:x", "", NO_ACCOUNT},
+    {"https://host:65536/acct", "", NO_PORT},
+    {"https://host:SECRET/acct", "", NO_PORT},
+    {"https://host:-1/acct", "", NO_PORT},
+    {"https://host/acct/tab/more", "", NO_PATH},
+    {"https://host//tab", "", NO_PATH},
     {"https://acct.table.core.windows.net/tab/more", "", "SOURCE has a path that is not /TABLE"},
     {"https://host", "", "SOURCE names no account: append /ACCOUNT"},
-    {"https://host/Acct", "",
-     "the account name in SOURCE is not 3 to 24 of the characters a-z and 0-9"},
-    {"https://host/..", "",
-     "the account name in SOURCE is not 3 to 24 of the characters a-z and 0-9"},
-    {"https://ac.table.core.windows.net", "",
-     "the account name in SOURCE is not 3 to 24 of the characters a-z and 0-9"},
-    {"https://host/acct/1ab", "",
-     "the table name is not a letter followed by 2 to 62 letters and digits"},
-    {"https://host/acct/..", "",
-     "the table name is not a letter followed by 2 to 62 letters and digits"},
-    {"https://host/acct/$batch", "",
-     "the table name is not a letter followed by 2 to 62 letters and digits"},
+    {"https://host/Acct", "", NO_ACCOUNT},
+    {"https://host/..", "", NO_ACCOUNT},
+    {"https://ac.table.core.windows.net", "", NO_ACCOUNT},
+    {"https://host/acct/1ab", "", NO_TABLE},
+    {"https://host/acct/..", "", NO_TABLE},
+    {"https://host/acct/$batch", "", NO_TABLE},
     {"https://abcd.table.core.windows.net", "acct",
      "SOURCE is of account 'abcd', but AccountName is 'acct'"},
-    {"https://acct.Table.Cosmos.azure.com:443/", "",
-     "SOURCE is a Cosmos DB endpoint: it does not order its results by key, which tablefuse needs"},
-    {"https://acct.table.cosmosdb.azure.com", "",
-     "SOURCE is a Cosmos DB endpoint: it does not order its results by key, which tablefuse needs"},
+    {"https://acct.Table.Cosmos.azure.com:443/", "", COSMOS},
+    {"https://acct.table.cosmosdb.azure.com", "", COSMOS},
 };
 
 static void other_endpoints_are_refused_without_repeating_them(void **state)

@@ -35,7 +35,7 @@ static void good_answers_are_read(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
-        struct token_answer answer;
+        _cleanup_(token_answer_finish) struct token_answer answer;
         struct call call = {0};
         int r = token_answer_read(bytes_of(good[i].body), NOW, &call, &answer);
         if (r < 0)
@@ -43,7 +43,6 @@ static void good_answers_are_read(void **state)
         assert_int_equal(answer.life_ms, good[i].life_ms);
         assert_int_equal(answer.refresh_ms, good[i].refresh_ms);
         assert_bytes(buffer_bytes(&answer.text), strstr(good[i].body, JWT) ? B(JWT) : B("abc"));
-        token_answer_finish(&answer);
     }
 }
 

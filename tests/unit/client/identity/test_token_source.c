@@ -468,7 +468,7 @@ static void many_refusals_cause_one_request(void **state)
     struct replacer replacers[64];
     begin(&f);
     start(&f);
-    struct token *token = take(&f);
+    _cleanup_(token_unrefp) struct token *token = take(&f);
     atomic_store(&f.is_held, true);
     for (size_t i = 0; i < ARRAY_SIZE(replacers); i++) {
         replacers[i] = (struct replacer){.f = &f, .refused = token};
@@ -485,7 +485,6 @@ static void many_refusals_cause_one_request(void **state)
     assert_int_equal(atomic_load(&f.asked), 2);
     for (size_t i = 0; i < ARRAY_SIZE(replacers); i++)
         token_unref(replacers[i].other);
-    token_unref(token);
 }
 
 static void its_state_is_told(void **state)

@@ -116,7 +116,7 @@ static int64_t count_tables(const char *path)
 
 static void changes_that_wait_are_made_by_one(void **state)
 {
-    struct local_writer *writer = open_writer(*state);
+    _cleanup_(local_writer_destroyp) struct local_writer *writer = open_writer(*state);
     struct adder adders[WRITERS] = {0};
     run_together(writer, adders);
     assert_true(pthread_equal(adders[0].maker, adders[0].thread));
@@ -126,12 +126,11 @@ static void changes_that_wait_are_made_by_one(void **state)
         assert_true(i == 0 || pthread_equal(adders[i].maker, adders[1].maker));
     }
     assert_int_equal(count_tables(*state), WRITERS);
-    local_writer_destroy(writer);
 }
 
 static void one_that_fails_is_undone_alone(void **state)
 {
-    struct local_writer *writer = open_writer(*state);
+    _cleanup_(local_writer_destroyp) struct local_writer *writer = open_writer(*state);
     struct adder adders[WRITERS] = {0};
     adders[3].error = -EINVAL;
     adders[5].error = -ESTALE;
@@ -142,12 +141,11 @@ static void one_that_fails_is_undone_alone(void **state)
         assert_int_equal(adders[i].call.failure.error, adders[i].error);
     }
     assert_int_equal(count_tables(*state), WRITERS - 2);
-    local_writer_destroy(writer);
 }
 
 static void a_commit_that_breaks_is_made_again_one_by_one(void **state)
 {
-    struct local_writer *writer = open_writer(*state);
+    _cleanup_(local_writer_destroyp) struct local_writer *writer = open_writer(*state);
     struct adder adders[WRITERS] = {0};
     adders[4].breaks = true;
     run_together(writer, adders);
@@ -155,12 +153,11 @@ static void a_commit_that_breaks_is_made_again_one_by_one(void **state)
         assert_int_equal(adders[i].result, 0);
     assert_int_equal(adders[4].made, 2);
     assert_int_equal(count_tables(*state), WRITERS);
-    local_writer_destroy(writer);
 }
 
 static void one_that_breaks_by_itself_fails(void **state)
 {
-    struct local_writer *writer = open_writer(*state);
+    _cleanup_(local_writer_destroyp) struct local_writer *writer = open_writer(*state);
     struct adder adder = {.breaks = true}, next = {0};
     start_adder(&adder, writer, "aaa");
     assert_int_equal(pthread_join(adder.thread, NULL), 0);
@@ -170,12 +167,11 @@ static void one_that_breaks_by_itself_fails(void **state)
     assert_int_equal(pthread_join(next.thread, NULL), 0);
     assert_int_equal(next.result, 0);
     assert_int_equal(count_tables(*state), 1);
-    local_writer_destroy(writer);
 }
 
 static void a_change_that_waits_may_leave_and_one_that_was_taken_may_not(void **state)
 {
-    struct local_writer *writer = open_writer(*state);
+    _cleanup_(local_writer_destroyp) struct local_writer *writer = open_writer(*state);
     struct adder first = {.is_waiting = true}, second = {0}, third = {0};
     start_adder(&first, writer, "aaa");
     while (!atomic_load(&first.is_inside))
@@ -193,7 +189,6 @@ static void a_change_that_waits_may_leave_and_one_that_was_taken_may_not(void **
     assert_int_equal(first.result, 0);
     assert_int_equal(third.result, 0);
     assert_int_equal(count_tables(*state), 2);
-    local_writer_destroy(writer);
 }
 
 static void another_program_s_lock_is_waited_for(void **state)

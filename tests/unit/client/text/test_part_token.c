@@ -25,7 +25,7 @@ static int read_token(struct bytes token)
 static void assert_comes_back(struct range range)
 {
     _cleanup_(buffer_finish) struct buffer token;
-    struct part part;
+    _cleanup_(part_finish) struct part part;
     make(&token, "packages", range);
     part_init(&part);
     assert_int_equal(part_token_read(buffer_bytes(&token), &part), 0);
@@ -37,7 +37,6 @@ static void assert_comes_back(struct range range)
                                                    "vwxyz0123456789-_"),
                      token.size);
     assert_int_equal(token.data[0], 'A'); /* it begins like no option */
-    part_finish(&part);
 }
 
 static void a_range_comes_back(void **state)
@@ -83,12 +82,11 @@ static void the_format_stays(void **state)
 static void a_table_has_one_name_in_every_case(void **state)
 {
     (void)state;
-    struct part part;
+    _cleanup_(part_finish) struct part part;
     part_init(&part);
     assert_int_equal(part_token_read(B(SHORT_TOKEN), &part), 0);
     assert_true(part_is_of(&part, "TAB"));
     assert_false(part_is_of(&part, "Tab1"));
-    part_finish(&part);
 }
 
 static void what_was_cut_or_changed_is_refused(void **state)

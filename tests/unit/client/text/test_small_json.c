@@ -68,10 +68,9 @@ static void whole_texts_are_accepted_or_refused(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(accepted); i++) {
-        cJSON *tree = NULL;
+        _cleanup_(cJSON_Deletep) cJSON *tree = NULL;
         assert_int_equal(parse(accepted[i], &tree), 0);
         assert_non_null(tree);
-        cJSON_Delete(tree);
     }
     for (size_t i = 0; i < ARRAY_SIZE(refused); i++) {
         cJSON *tree = NULL;
@@ -160,13 +159,12 @@ static void no_memory_is_no_wrong_text(void **state)
     long n = 0;
     failing_cjson_begin();
     while (r != 0) {
-        cJSON *tree = NULL;
+        _cleanup_(cJSON_Deletep) cJSON *tree = NULL;
         allocations_until_failure = ++n;
         r = parse(accepted[1], &tree);
         bool is_reached = allocations_until_failure == 0;
         allocations_until_failure = 0;
         assert_int_equal(r, is_reached ? -ENOMEM : 0);
-        cJSON_Delete(tree);
     }
     failing_cjson_end();
     assert_true(n > 8);

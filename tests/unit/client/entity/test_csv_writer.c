@@ -46,10 +46,10 @@ static void columns_come_with_the_rows(void **state)
 {
     (void)state;
     const struct entity_line lines[] = {
-        {.text = B(KEYS ",\n  \"B\": 2\n}\n")},
-        {.text = B(KEYS "\n}\n")},
-        {.text = B(KEYS ",\n  \"A\": \"\",\n  \"B\": 3,\n  \"C\": true\n}\n")},
-        {.text = B(KEYS ",\n  \"C\": \"x\"\n}\n")},
+        {.text = TEXT(PLAIN("B", "2"))},
+        {.text = TEXT("")},
+        {.text = TEXT(PLAIN("A", "\"\"") PLAIN("B", "3") PLAIN("C", "true"))},
+        {.text = TEXT(PLAIN("C", "\"x\""))},
     };
     assert_csv(&plain, lines, ARRAY_SIZE(lines),
                "PartitionKey,RowKey,B,B@type,A,A@type,C,C@type\n"
@@ -70,7 +70,7 @@ static void columns_come_with_the_rows(void **state)
 static void what_is_no_property(void **state)
 {
     (void)state;
-    const struct entity_line line = {.text = B(KEYS ",\n  \"A\": 1\n}\n"),
+    const struct entity_line line = {.text = TEXT(PLAIN("A", "1")),
                                      .position = B("p,\0\xed\xa0\xbd\xed\xb8\x80"),
                                      .etag = B("W/\"1\""),
                                      .timestamp = 17040672000000001};
@@ -198,7 +198,7 @@ static void what_csv_cannot_hold(void **state)
         struct entity_line line;
         int error;
     } cases[] = {
-        {{.text = B(KEYS ",\n  \"A\": \"\\ud83d\"\n}\n")}, -EILSEQ},
+        {{.text = TEXT(PLAIN("A", "\"\\ud83d\""))}, -EILSEQ},
         {{.text = B(KEYS ",\n  \"\\ud83d\": 1\n}\n")}, -EILSEQ},
         {{.text = B(KEYS ",\n  \"A@odata.type\": \"\\ud83d\",\n  \"A\": \"\"\n}\n")}, -EILSEQ},
         {{.text = B("{\n  \"PartitionKey\": \"\\ude00\",\n  \"RowKey\": \"r\"\n}\n")}, -EILSEQ},

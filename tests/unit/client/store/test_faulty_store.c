@@ -34,7 +34,7 @@ static int write(struct setup *setup, const struct write *writes, size_t n, stru
 static void another_client_deletes_a_row(void **state)
 {
     (void)state;
-    struct setup setup;
+    _cleanup_(tear_down) struct setup setup;
     struct call call;
     begin(&setup, "gone=batch:1:3");
     assert_int_equal(write(&setup, deletes, 3, &call), -ENOENT);
@@ -42,7 +42,6 @@ static void another_client_deletes_a_row(void **state)
     assert_false(call.failure.is_ambiguous);
     assert_int_equal(write(&setup, deletes, 2, &call), 0);
     assert_int_equal(setup.memory->asked, 1 + 2); /* the other client's, and ours */
-    table_store_destroy(setup.store);
 }
 
 static void another_client_changes_a_row(void **state)
@@ -50,7 +49,7 @@ static void another_client_changes_a_row(void **state)
     (void)state;
     static const struct write row = {
         .kind = WRITE_UPSERT_REPLACE, .position = B("p\0s"), .text = B("{\n  \"n\": 1\n}\n")};
-    struct setup setup;
+    _cleanup_(tear_down) struct setup setup;
     struct call call;
     struct page *page;
     begin(&setup, "changed=*:2:2");
@@ -64,20 +63,18 @@ static void another_client_changes_a_row(void **state)
     assert_int_equal(table_store_get(setup.store, "one", row.position, &call, &page), 0);
     assert_bytes(page_text(page, 0), B("{\n  \"Rival\": true,\n  \"n\": 1\n}\n"));
     page_unref(page);
-    table_store_destroy(setup.store);
 }
 
 static void another_client_drops_the_table(void **state)
 {
     (void)state;
-    struct setup setup;
+    _cleanup_(tear_down) struct setup setup;
     struct call call;
     begin(&setup, "dropped=batch:2");
     assert_int_equal(write(&setup, deletes, 2, &call), 0);
     assert_int_equal(write(&setup, upserts, 2, &call), -ENOENT);
     assert_string_equal(call.failure.code, "TableNotFound");
     assert_int_equal(write(&setup, upserts, 2, &call), -ENOENT);
-    table_store_destroy(setup.store);
 }
 
 /* The row of the repetition is gone when the answer of the first attempt was lost. */
@@ -99,7 +96,7 @@ static void rules_meet_in_one_request(void **state)
 static void faults_of_one_partition_leave_the_others(void **state)
 {
     (void)state;
-    struct setup setup;
+    _cleanup_(tear_down) struct setup setup;
     struct call call;
     begin(&setup, "partition=q,fail=batch:2:403:AuthorizationFailure");
     assert_int_equal(write(&setup, upserts, 2, &call), 0);
@@ -107,13 +104,12 @@ static void faults_of_one_partition_leave_the_others(void **state)
     assert_int_equal(write(&setup, upserts, 2, &call), 0);
     assert_int_equal(write(&setup, &upserts[2], 2, &call), -EACCES);
     assert_int_equal(write(&setup, &upserts[2], 2, &call), 0);
-    table_store_destroy(setup.store);
 }
 
 static void a_partition_takes_so_many_rows(void **state)
 {
     (void)state;
-    struct setup setup;
+    _cleanup_(tear_down) struct setup setup;
     struct call call;
     begin(&setup, "throttle=3:1000");
     assert_int_equal(write(&setup, upserts, 2, &call), 0);
@@ -126,7 +122,6 @@ static void a_partition_takes_so_many_rows(void **state)
     assert_true(call.repeats > 0);
     assert_true(setup.now_ms >= 1000);
     assert_int_equal(setup.memory->asked, 4);
-    table_store_destroy(setup.store);
 }
 
 #define HUNDRED TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN

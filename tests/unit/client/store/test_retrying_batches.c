@@ -34,7 +34,8 @@ static void make(struct batch *batch, enum write_kind kind, size_t step)
     }
 }
 
-/* Of every step-th row, over `count` rows p/r000 and on with the ETag "etag". */
+/* The batch writes every step-th row. `count` rows from p/r000 on are stored, with the ETag "etag".
+ */
 static void begin(struct batch *batch, enum write_kind kind, size_t step, size_t count,
                   const char *rules)
 {

@@ -168,4 +168,7 @@ static inline int fetching_known(struct fetching *fetching, const struct questio
     return r;
 }
 
+DEFINE_FIXTURE(fetching, struct fetching, fetching_set_up(test, (struct fetching_options){0}),
+               fetching_tear_down(test))
+
 #endif

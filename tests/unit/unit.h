@@ -29,6 +29,24 @@ static inline void assert_bytes_at(struct bytes actual, struct bytes expected, c
     _fail(file, line);
 }
 
+/* Defines what TEST_WITH(name, ...) runs a test with: `begin` fills a `type`, to which *state
+ * points in the test, and `end` follows. Both name it `test`. No teardown of cmocka: that would
+ * also run after a test that has failed, whose threads may still use what it destroys. */
+#define DEFINE_FIXTURE(name, type, begin, end)                                                     \
+    static inline void run_with_##name(void **state)                                               \
+    {                                                                                              \
+        static type filled;                                                                        \
+        type *test = &filled;                                                                      \
+        void *given = test;                                                                        \
+        begin;                                                                                     \
+        ((CMUnitTestFunction)*state)(&given);                                                      \
+        end;                                                                                       \
+    }
+#define TEST_WITH(fixture, function)                                                               \
+    {                                                                                              \
+        .name = #function, .test_func = run_with_##fixture, .initial_state = (void *)(function)    \
+    }
+
 /* A clock that stands still but for sleeps; context is its time in ms. */
 static inline int64_t fake_monotonic_ms(void *context)
 {

@@ -300,4 +300,6 @@ static inline size_t metric(struct setup *setup, const char *name)
     return number;
 }
 
+DEFINE_FIXTURE(account, struct setup, set_up(test, (struct setup_options){0}), tear_down(test))
+
 #endif

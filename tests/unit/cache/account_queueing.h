@@ -80,4 +80,7 @@ static inline int sync_all(struct setup *setup)
     return r;
 }
 
+DEFINE_FIXTURE(account_queue, struct setup, set_up_queue(test, (struct setup_options){0}),
+               tear_down_queue(test))
+
 #endif

@@ -48,47 +48,38 @@ static void assert_listed(struct setup *setup, const struct directory *directory
 
 static void it_shows_what_matches_and_asks_for_all_of_it(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up(&setup, (struct setup_options){0});
-    write_rows(&setup, "p", 8);
-    assert_int_equal(list(&setup, ROWS_OF("p"), false), 8); /* all is in the cache */
-    memory_store_forget_diary(setup.memory);
-    assert_listed(&setup, MATCHES("p"), "00000 00003 00006 ");
-    assert_requests(&setup, "rows [p/ p+) 1000");
-    another_client_writes(&setup, WRITE_DELETE, P_ROW("00003"), "");
-    write_row(&setup, "p", 1, "open");
-    assert_listed(&setup, MATCHES("p"), "00000 00001 00006 ");
-    assert_requests(&setup, "rows [p/ p+) 1000");
-    tear_down(&setup);
+    struct setup *setup = *state;
+    write_rows(setup, "p", 8);
+    assert_int_equal(list(setup, ROWS_OF("p"), false), 8); /* all is in the cache */
+    memory_store_forget_diary(setup->memory);
+    assert_listed(setup, MATCHES("p"), "00000 00003 00006 ");
+    assert_requests(setup, "rows [p/ p+) 1000");
+    another_client_writes(setup, WRITE_DELETE, P_ROW("00003"), "");
+    write_row(setup, "p", 1, "open");
+    assert_listed(setup, MATCHES("p"), "00000 00001 00006 ");
+    assert_requests(setup, "rows [p/ p+) 1000");
 }
 
 /* The kernel asks once more after the dots. */
 static void that_nothing_matches_is_asked_once(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up(&setup, (struct setup_options){0});
-    write_row(&setup, "p", 1, "done");
-    struct listing *listing = open_listing(&setup, MATCHES("p"));
-    assert_end(&setup, listing, 0);
-    assert_end(&setup, listing, 0);
-    assert_requests(&setup, "rows [p/ p+) 1000");
+    struct setup *setup = *state;
+    write_row(setup, "p", 1, "done");
+    struct listing *listing = open_listing(setup, MATCHES("p"));
+    assert_end(setup, listing, 0);
+    assert_end(setup, listing, 0);
+    assert_requests(setup, "rows [p/ p+) 1000");
     listing_close(listing);
-    tear_down(&setup);
 }
 
 static void of_a_table_it_shows_partitions_with_a_match(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up(&setup, (struct setup_options){0});
-    write_rows(&setup, "a", 5);
-    write_row(&setup, "b", 1, "done");
-    write_rows(&setup, "c", 1);
-    assert_listed(&setup, ALL_MATCHES, "a c ");
-    assert_requests(&setup, "keys [ ~) 1000");
-    tear_down(&setup);
+    struct setup *setup = *state;
+    write_rows(setup, "a", 5);
+    write_row(setup, "b", 1, "done");
+    write_rows(setup, "c", 1);
+    assert_listed(setup, ALL_MATCHES, "a c ");
+    assert_requests(setup, "keys [ ~) 1000");
 }
 
 static void pages_may_be_short_or_empty(void **state)
@@ -110,56 +101,50 @@ static void pages_may_be_short_or_empty(void **state)
 /* stat and open of it, by the process that has listed: no request for 30 s. */
 static void what_it_has_shown_is_known_and_nothing_else(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up(&setup, (struct setup_options){0});
-    memory_store_add_table(setup.memory, "t");
-    write_rows(&setup, "p", 8);
-    setup.process = RM;
-    assert_listed(&setup, MATCHES("p"), "00000 00003 00006 ");
-    setup.now_ms += KEPT_MS - 1;
-    memory_store_forget_diary(setup.memory);
+    struct setup *setup = *state;
+    memory_store_add_table(setup->memory, "t");
+    write_rows(setup, "p", 8);
+    setup->process = RM;
+    assert_listed(setup, MATCHES("p"), "00000 00003 00006 ");
+    setup->now_ms += KEPT_MS - 1;
+    memory_store_forget_diary(setup->memory);
     for (int i = 0; i < 8; i += 3) {
         struct entity entity = {0};
         char position[] = "p\00000000";
         position[6] = (char)('0' + i);
-        assert_int_equal(account_find(setup.account, caller_of(&setup),
+        assert_int_equal(account_find(setup->account, caller_of(setup),
                                       address_of((struct bytes){position, 7}), &entity),
                          0);
         entity_finish(&entity);
     }
-    assert_requests(&setup, "");
+    assert_requests(setup, "");
     struct entity entity = {0};
     assert_int_equal(
-        account_find(setup.account, caller_of(&setup), address_of(P_ROW("00001")), &entity), 0);
+        account_find(setup->account, caller_of(setup), address_of(P_ROW("00001")), &entity), 0);
     entity_finish(&entity);
     assert_int_equal(
-        account_find(setup.account, caller_of(&setup), address_of(P_ROW("00001x")), &entity),
+        account_find(setup->account, caller_of(setup), address_of(P_ROW("00001x")), &entity),
         -ENOENT);
-    assert_true(setup.memory->asked > 0);
-    tear_down(&setup);
+    assert_true(setup->memory->asked > 0);
 }
 
 /* By a row in it, although nothing is known of the rows before that. Without the filter it is asked
  * for. */
 static void a_partition_that_it_has_shown_is_there(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up(&setup, (struct setup_options){0});
-    memory_store_add_table(setup.memory, "t");
-    write_row(&setup, "p", 5, "open");
-    setup.process = RM;
-    assert_listed(&setup, ALL_MATCHES, "p ");
-    memory_store_forget_diary(setup.memory);
-    setup.now_ms += KEPT_MS - 1;
-    assert_int_equal(account_find_directory(setup.account, caller_of(&setup), MATCHES("p")), 0);
-    assert_requests(&setup, "");
-    assert_int_equal(account_find_directory(setup.account, caller_of(&setup), MATCHES("q")),
+    struct setup *setup = *state;
+    memory_store_add_table(setup->memory, "t");
+    write_row(setup, "p", 5, "open");
+    setup->process = RM;
+    assert_listed(setup, ALL_MATCHES, "p ");
+    memory_store_forget_diary(setup->memory);
+    setup->now_ms += KEPT_MS - 1;
+    assert_int_equal(account_find_directory(setup->account, caller_of(setup), MATCHES("p")), 0);
+    assert_requests(setup, "");
+    assert_int_equal(account_find_directory(setup->account, caller_of(setup), MATCHES("q")),
                      -ENOENT);
-    assert_int_equal(account_find_directory(setup.account, caller_of(&setup), ROWS_OF("p")), 0);
-    assert_int_equal(setup.memory->asked, 2);
-    tear_down(&setup);
+    assert_int_equal(account_find_directory(setup->account, caller_of(setup), ROWS_OF("p")), 0);
+    assert_int_equal(setup->memory->asked, 2);
 }
 
 /* It is no beginning of a walk over the table: nothing is read ahead for what was left out. */
@@ -187,17 +172,15 @@ static void a_listing_through_a_filter_is_no_traversal(void **state)
 
 static void what_this_mount_has_changed_is_shown_as_it_is(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up_queue(&setup, (struct setup_options){0});
-    memory_store_add_table(setup.memory, "t");
-    write_rows(&setup, "p", 20);
-    setup.process = RM;
-    assert_listed(&setup, MATCHES("p"), "00000 00003 00006 00009 00012 00015 00018 ");
-    struct listing *listing = open_listing(&setup, MATCHES("p"));
+    struct setup *setup = *state;
+    memory_store_add_table(setup->memory, "t");
+    write_rows(setup, "p", 20);
+    setup->process = RM;
+    assert_listed(setup, MATCHES("p"), "00000 00003 00006 00009 00012 00015 00018 ");
+    struct listing *listing = open_listing(setup, MATCHES("p"));
     struct listing_entry entry = {0};
     for (int i = 0; i < 2; i++) /* the first is deleted at once, the second is queued */
-        assert_int_equal(next_entry(&setup, listing, entry.cookie, false, &entry), 1);
+        assert_int_equal(next_entry(setup, listing, entry.cookie, false, &entry), 1);
     const struct directory_path path = {
         .steps = (const struct directory[]){*ROWS_OF("p"), *PARTITIONS_OF("t")},
         .n = 2,
@@ -206,18 +189,17 @@ static void what_this_mount_has_changed_is_shown_as_it_is(void **state)
         struct bytes position = i == 0 ? P_ROW("00000") : P_ROW("00003");
         struct entity found = {0};
         assert_int_equal(
-            account_find(setup.account, caller_of(&setup), address_of(position), &found), 0);
-        assert_int_equal(account_unlink(setup.account, caller_of(&setup), address_of(position),
+            account_find(setup->account, caller_of(setup), address_of(position), &found), 0);
+        assert_int_equal(account_unlink(setup->account, caller_of(setup), address_of(position),
                                         page_etag(found.page, found.row), &path),
                          0);
         entity_finish(&found);
     }
-    assert_int_equal(metric(&setup, "tablefuse_queued"), 1);
+    assert_int_equal(metric(setup, "tablefuse_queued"), 1);
     listing_close(listing);
-    assert_listed(&setup, MATCHES("p"), "00006 00009 00012 00015 00018 ");
-    assert_int_equal(sync_all(&setup), 0);
-    assert_listed(&setup, MATCHES("p"), "00006 00009 00012 00015 00018 ");
-    tear_down_queue(&setup);
+    assert_listed(setup, MATCHES("p"), "00006 00009 00012 00015 00018 ");
+    assert_int_equal(sync_all(setup), 0);
+    assert_listed(setup, MATCHES("p"), "00006 00009 00012 00015 00018 ");
 }
 
 /* Deletes row `number` of p through the filter, in the version that is found. */
@@ -244,22 +226,19 @@ static int unlink_match(struct setup *setup, int number, struct bytes etag)
 /* What this mount has deleted, another client stores again. */
 static void what_it_has_deleted_before_may_be_there_again(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up(&setup, (struct setup_options){0});
-    memory_store_add_table(setup.memory, "t");
-    write_rows(&setup, "p", 5);
-    write_rows(&setup, "q", 1);
-    assert_listed(&setup, MATCHES("p"), "00000 00003 ");
-    assert_int_equal(unlink_match(&setup, 0, (struct bytes){0}), 0);
-    assert_int_equal(unlink_match(&setup, 3, (struct bytes){0}), 0);
-    assert_listed(&setup, MATCHES("p"), "");
-    assert_listed(&setup, ALL_MATCHES, "q ");
-    write_rows(&setup, "p", 5);
-    setup.now_ms++;
-    assert_listed(&setup, ALL_MATCHES, "p q ");
-    assert_listed(&setup, MATCHES("p"), "00000 00003 ");
-    tear_down(&setup);
+    struct setup *setup = *state;
+    memory_store_add_table(setup->memory, "t");
+    write_rows(setup, "p", 5);
+    write_rows(setup, "q", 1);
+    assert_listed(setup, MATCHES("p"), "00000 00003 ");
+    assert_int_equal(unlink_match(setup, 0, (struct bytes){0}), 0);
+    assert_int_equal(unlink_match(setup, 3, (struct bytes){0}), 0);
+    assert_listed(setup, MATCHES("p"), "");
+    assert_listed(setup, ALL_MATCHES, "q ");
+    write_rows(setup, "p", 5);
+    setup->now_ms++;
+    assert_listed(setup, ALL_MATCHES, "p q ");
+    assert_listed(setup, MATCHES("p"), "00000 00003 ");
 }
 
 static int remove_filtered(struct setup *setup)
@@ -270,96 +249,84 @@ static int remove_filtered(struct setup *setup)
 /* Even in a process that has listed the table, and may drop it. */
 static void its_deletes_are_sent_and_never_held(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up_queue(&setup, (struct setup_options){0});
-    memory_store_add_table(setup.memory, "t");
-    write_rows(&setup, "p", 9);
-    setup.process = RM;
-    assert_int_equal(list(&setup, PARTITIONS_OF("t"), false), 1);
-    assert_listed(&setup, MATCHES("p"), "00000 00003 00006 ");
-    memory_store_forget_diary(setup.memory);
+    struct setup *setup = *state;
+    memory_store_add_table(setup->memory, "t");
+    write_rows(setup, "p", 9);
+    setup->process = RM;
+    assert_int_equal(list(setup, PARTITIONS_OF("t"), false), 1);
+    assert_listed(setup, MATCHES("p"), "00000 00003 00006 ");
+    memory_store_forget_diary(setup->memory);
     for (int i = 0; i < 9; i += 3)
-        assert_int_equal(unlink_match(&setup, i, (struct bytes){0}), 0);
+        assert_int_equal(unlink_match(setup, i, (struct bytes){0}), 0);
     assert_int_equal(
-        account_remove_filtered(setup.account, caller_of(&setup), MATCHES("p"), ALL_MATCHES),
+        account_remove_filtered(setup->account, caller_of(setup), MATCHES("p"), ALL_MATCHES),
         0); /* it has not listed that one: so it sends */
-    assert_requests(&setup, "write p/00000, write p/00003 and p/00006");
-    assert_int_equal(list(&setup, ROWS_OF("p"), false), 6);
-    assert_int_equal(account_remove_filtered(setup.account, caller_of(&setup), ALL_MATCHES, NULL),
+    assert_requests(setup, "write p/00000, write p/00003 and p/00006");
+    assert_int_equal(list(setup, ROWS_OF("p"), false), 6);
+    assert_int_equal(account_remove_filtered(setup->account, caller_of(setup), ALL_MATCHES, NULL),
                      0);
-    assert_partition_found(&setup, "p", 0);
-    tear_down_queue(&setup);
+    assert_partition_found(setup, "p", 0);
 }
 
 static void rmdir_leaves_the_sending_to_that_of_the_directory_above(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up_queue(&setup, (struct setup_options){0});
-    memory_store_add_table(setup.memory, "t");
-    write_rows(&setup, "p", 6);
-    setup.process = RM;
-    assert_listed(&setup, ALL_MATCHES, "p ");
-    assert_listed(&setup, MATCHES("p"), "00000 00003 ");
-    assert_int_equal(unlink_match(&setup, 0, (struct bytes){0}), 0);
-    assert_int_equal(unlink_match(&setup, 3, (struct bytes){0}), 0);
+    struct setup *setup = *state;
+    memory_store_add_table(setup->memory, "t");
+    write_rows(setup, "p", 6);
+    setup->process = RM;
+    assert_listed(setup, ALL_MATCHES, "p ");
+    assert_listed(setup, MATCHES("p"), "00000 00003 ");
+    assert_int_equal(unlink_match(setup, 0, (struct bytes){0}), 0);
+    assert_int_equal(unlink_match(setup, 3, (struct bytes){0}), 0);
     assert_int_equal(
-        account_remove_filtered(setup.account, caller_of(&setup), MATCHES("p"), ALL_MATCHES), 0);
-    assert_int_equal(metric(&setup, "tablefuse_queued"), 1);
-    assert_int_equal(account_remove_filtered(setup.account, caller_of(&setup), ALL_MATCHES, NULL),
+        account_remove_filtered(setup->account, caller_of(setup), MATCHES("p"), ALL_MATCHES), 0);
+    assert_int_equal(metric(setup, "tablefuse_queued"), 1);
+    assert_int_equal(account_remove_filtered(setup->account, caller_of(setup), ALL_MATCHES, NULL),
                      0);
-    assert_int_equal(metric(&setup, "tablefuse_queued"), 0);
-    tear_down_queue(&setup);
+    assert_int_equal(metric(setup, "tablefuse_queued"), 0);
 }
 
 /* The first is sent at once, the others are queued. */
 static void a_version_that_was_not_listed_stays(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up_queue(&setup, (struct setup_options){0});
-    memory_store_add_table(setup.memory, "t");
-    write_rows(&setup, "p", 12);
-    setup.process = RM;
-    assert_listed(&setup, MATCHES("p"), "00000 00003 00006 00009 ");
-    write_row(&setup, "p", 0, "done");
-    write_row(&setup, "p", 6, "done");
-    another_client_writes(&setup, WRITE_DELETE, P_ROW("00009"), "");
-    assert_int_equal(unlink_match(&setup, 0, (struct bytes){0}), -EBUSY);
+    struct setup *setup = *state;
+    memory_store_add_table(setup->memory, "t");
+    write_rows(setup, "p", 12);
+    setup->process = RM;
+    assert_listed(setup, MATCHES("p"), "00000 00003 00006 00009 ");
+    write_row(setup, "p", 0, "done");
+    write_row(setup, "p", 6, "done");
+    another_client_writes(setup, WRITE_DELETE, P_ROW("00009"), "");
+    assert_int_equal(unlink_match(setup, 0, (struct bytes){0}), -EBUSY);
     assert_string_equal(
-        setup.caller.call.failure.advice,
+        setup->caller.call.failure.advice,
         "another program or client has changed the entity since the filter has shown it");
-    assert_int_equal(unlink_match(&setup, 3, (struct bytes){0}), 0);
-    assert_int_equal(unlink_match(&setup, 6, (struct bytes){0}), 0);
-    assert_int_equal(unlink_match(&setup, 9, (struct bytes){0}), 0);
-    assert_int_equal(remove_filtered(&setup), -ENOTEMPTY);
-    assert_int_equal(remove_filtered(&setup), 0); /* it was reported */
+    assert_int_equal(unlink_match(setup, 3, (struct bytes){0}), 0);
+    assert_int_equal(unlink_match(setup, 6, (struct bytes){0}), 0);
+    assert_int_equal(unlink_match(setup, 9, (struct bytes){0}), 0);
+    assert_int_equal(remove_filtered(setup), -ENOTEMPTY);
+    assert_int_equal(remove_filtered(setup), 0); /* it was reported */
     assert_lost("unlink t p/00006 ESTALE;");
-    assert_int_equal(list(&setup, ROWS_OF("p"), false), 10);
-    tear_down_queue(&setup);
+    assert_int_equal(list(setup, ROWS_OF("p"), false), 10);
 }
 
 /* After 30 s a name is looked up anew, and the version that is found may be one that no listing has
  * shown. */
 static void a_version_that_does_not_match_stays(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up_queue(&setup, (struct setup_options){0});
-    memory_store_add_table(setup.memory, "t");
-    write_rows(&setup, "p", 9);
-    setup.process = RM;
-    assert_listed(&setup, MATCHES("p"), "00000 00003 00006 ");
-    write_row(&setup, "p", 0, "done");
-    write_row(&setup, "p", 3, "open"); /* another version that matches, too */
-    setup.now_ms += KEPT_MS + 1;
-    assert_int_equal(unlink_match(&setup, 0, (struct bytes){0}), -EBUSY);
-    assert_int_equal(unlink_match(&setup, 3, (struct bytes){0}), 0);
-    setup.process = RM + 1; /* has listed nothing: deletes what it names */
-    assert_int_equal(unlink_match(&setup, 0, (struct bytes){0}), 0);
-    assert_int_equal(remove_filtered(&setup), 0);
-    tear_down_queue(&setup);
+    struct setup *setup = *state;
+    memory_store_add_table(setup->memory, "t");
+    write_rows(setup, "p", 9);
+    setup->process = RM;
+    assert_listed(setup, MATCHES("p"), "00000 00003 00006 ");
+    write_row(setup, "p", 0, "done");
+    write_row(setup, "p", 3, "open"); /* another version that matches, too */
+    setup->now_ms += KEPT_MS + 1;
+    assert_int_equal(unlink_match(setup, 0, (struct bytes){0}), -EBUSY);
+    assert_int_equal(unlink_match(setup, 3, (struct bytes){0}), 0);
+    setup->process = RM + 1; /* has listed nothing: deletes what it names */
+    assert_int_equal(unlink_match(setup, 0, (struct bytes){0}), 0);
+    assert_int_equal(remove_filtered(setup), 0);
 }
 
 /* Of which another process has stored a version that does not match, and a program that cannot be
@@ -389,22 +356,19 @@ static void a_version_of_this_mount_that_does_not_match_stays(void **state)
 /* The kernel of a program that cannot be seen has looked it up, and then it was changed. */
 static void an_unseen_program_deletes_what_it_was_shown(void **state)
 {
-    (void)state;
-    struct setup setup;
+    struct setup *setup = *state;
     struct etag shown;
     struct entity found = {0};
-    set_up(&setup, (struct setup_options){0});
-    memory_store_add_table(setup.memory, "t");
-    write_rows(&setup, "p", 3);
-    setup.process = 0;
+    memory_store_add_table(setup->memory, "t");
+    write_rows(setup, "p", 3);
+    setup->process = 0;
     assert_int_equal(
-        account_find(setup.account, caller_of(&setup), address_of(P_ROW("00000")), &found), 0);
+        account_find(setup->account, caller_of(setup), address_of(P_ROW("00000")), &found), 0);
     etag_set(&shown, page_etag(found.page, found.row));
     entity_finish(&found);
-    write_row(&setup, "p", 0, "open");
-    assert_int_equal(unlink_match(&setup, 0, etag_bytes(&shown)), -EBUSY);
-    assert_int_equal(list(&setup, ROWS_OF("p"), false), 3);
-    tear_down(&setup);
+    write_row(setup, "p", 0, "open");
+    assert_int_equal(unlink_match(setup, 0, etag_bytes(&shown)), -EBUSY);
+    assert_int_equal(list(setup, ROWS_OF("p"), false), 3);
 }
 
 static void texts_that_are_queued_are_compared_by_the_service(void **state)
@@ -449,21 +413,21 @@ static void a_listing_goes_back_and_fails_as_others_do(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_shows_what_matches_and_asks_for_all_of_it),
-        cmocka_unit_test(that_nothing_matches_is_asked_once),
-        cmocka_unit_test(of_a_table_it_shows_partitions_with_a_match),
+        TEST_WITH(account, it_shows_what_matches_and_asks_for_all_of_it),
+        TEST_WITH(account, that_nothing_matches_is_asked_once),
+        TEST_WITH(account, of_a_table_it_shows_partitions_with_a_match),
         cmocka_unit_test(pages_may_be_short_or_empty),
-        cmocka_unit_test(what_it_has_deleted_before_may_be_there_again),
-        cmocka_unit_test(what_it_has_shown_is_known_and_nothing_else),
-        cmocka_unit_test(a_partition_that_it_has_shown_is_there),
+        TEST_WITH(account, what_it_has_deleted_before_may_be_there_again),
+        TEST_WITH(account, what_it_has_shown_is_known_and_nothing_else),
+        TEST_WITH(account, a_partition_that_it_has_shown_is_there),
         cmocka_unit_test(a_listing_through_a_filter_is_no_traversal),
-        cmocka_unit_test(what_this_mount_has_changed_is_shown_as_it_is),
-        cmocka_unit_test(its_deletes_are_sent_and_never_held),
-        cmocka_unit_test(rmdir_leaves_the_sending_to_that_of_the_directory_above),
-        cmocka_unit_test(a_version_that_was_not_listed_stays),
-        cmocka_unit_test(a_version_that_does_not_match_stays),
+        TEST_WITH(account_queue, what_this_mount_has_changed_is_shown_as_it_is),
+        TEST_WITH(account_queue, its_deletes_are_sent_and_never_held),
+        TEST_WITH(account_queue, rmdir_leaves_the_sending_to_that_of_the_directory_above),
+        TEST_WITH(account_queue, a_version_that_was_not_listed_stays),
+        TEST_WITH(account_queue, a_version_that_does_not_match_stays),
         cmocka_unit_test(a_version_of_this_mount_that_does_not_match_stays),
-        cmocka_unit_test(an_unseen_program_deletes_what_it_was_shown),
+        TEST_WITH(account, an_unseen_program_deletes_what_it_was_shown),
         cmocka_unit_test(texts_that_are_queued_are_compared_by_the_service),
         cmocka_unit_test(a_listing_goes_back_and_fails_as_others_do),
     };

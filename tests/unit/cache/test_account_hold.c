@@ -66,26 +66,26 @@ static void pauses_of_some_seconds_keep_the_hold(void **state)
     }
 }
 
+DEFINE_FIXTURE(table_queue, struct setup, set_up_table(test, (struct setup_options){0}),
+               tear_down_queue(test))
+
 /* Each is the first of a burst. */
 static void after_a_longer_pause_a_delete_is_sent_at_once(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up_table(&setup, (struct setup_options){0});
+    struct setup *setup = *state;
     for (size_t i = 0; i < ARRAY_SIZE(partitions); i++) {
-        list_rows(&setup, partitions[i]);
+        list_rows(setup, partitions[i]);
         for (int row = 0; row < ROWS; row++) {
-            size_t before = stored(&setup);
-            remove_row(&setup, partitions[i], row);
-            assert_int_equal(stored(&setup), before - 1);
-            pass(&setup, 6000);
+            size_t before = stored(setup);
+            remove_row(setup, partitions[i], row);
+            assert_int_equal(stored(setup), before - 1);
+            pass(setup, 6000);
         }
-        remove_directory_of(&setup, partitions[i]);
+        remove_directory_of(setup, partitions[i]);
     }
-    assert_int_equal(metric(&setup, "tablefuse_queued"), 0);
-    assert_int_equal(remove_table(&setup), 0);
-    assert_table_found(&setup, "t", -ENOENT);
-    tear_down_queue(&setup);
+    assert_int_equal(metric(setup, "tablefuse_queued"), 0);
+    assert_int_equal(remove_table(setup), 0);
+    assert_table_found(setup, "t", -ENOENT);
 }
 
 /* What was held for a minute is sent, each partition as a batch, and what comes then is held
@@ -153,36 +153,30 @@ static void beside_a_slow_deleter(void **state)
  * have deleted. */
 static void two_processes_delete_one_table(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up_table(&setup, (struct setup_options){0});
-    setup.process = FIND;
-    assert_int_equal(list(&setup, PARTITIONS_OF("t"), false), 2);
-    remove_partition(&setup, "q");
-    setup.process = RM;
-    pass(&setup, 3000);
-    remove_partition(&setup, "p");
-    pass(&setup, 3000);
-    assert_int_equal(metric(&setup, "tablefuse_queued"), 2 * ROWS - 2);
-    memory_store_forget_diary(setup.memory);
-    assert_int_equal(remove_table(&setup), 0);
-    assert_requests(&setup, "keys [ ~) 1000, change of tables");
-    tear_down_queue(&setup);
+    struct setup *setup = *state;
+    setup->process = FIND;
+    assert_int_equal(list(setup, PARTITIONS_OF("t"), false), 2);
+    remove_partition(setup, "q");
+    setup->process = RM;
+    pass(setup, 3000);
+    remove_partition(setup, "p");
+    pass(setup, 3000);
+    assert_int_equal(metric(setup, "tablefuse_queued"), 2 * ROWS - 2);
+    memory_store_forget_diary(setup->memory);
+    assert_int_equal(remove_table(setup), 0);
+    assert_requests(setup, "keys [ ~) 1000, change of tables");
 }
 
 static void what_another_client_inserts_in_a_pause_stays(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up_table(&setup, (struct setup_options){0});
-    remove_slowly(&setup, 1000);
-    another_stores(&setup, P_ROW("new"), "other");
-    pass(&setup, 3000);
-    assert_int_equal(remove_table(&setup), -ENOTEMPTY);
-    assert_int_equal(sync_all(&setup), 0);
-    assert_int_equal(stored(&setup), 1);
-    assert_found(&setup, P_ROW("new"), "other");
-    tear_down_queue(&setup);
+    struct setup *setup = *state;
+    remove_slowly(setup, 1000);
+    another_stores(setup, P_ROW("new"), "other");
+    pass(setup, 3000);
+    assert_int_equal(remove_table(setup), -ENOTEMPTY);
+    assert_int_equal(sync_all(setup), 0);
+    assert_int_equal(stored(setup), 1);
+    assert_found(setup, P_ROW("new"), "other");
 }
 
 /* After each of its unlinks in turn: what it has deleted is deleted 5 s later, and the table stays.
@@ -222,15 +216,12 @@ static int answer_late(struct memory_store *memory, size_t number, struct call *
 
 static void a_look_that_takes_long_keeps_the_hold(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up_table(&setup, (struct setup_options){0});
-    remove_partitions(&setup);
-    looking = &setup;
-    setup.memory->fault = answer_late;
-    assert_int_equal(remove_table(&setup), 0);
-    assert_requests(&setup, "keys [ ~) 1000, change of tables");
-    tear_down_queue(&setup);
+    struct setup *setup = *state;
+    remove_partitions(setup);
+    looking = setup;
+    setup->memory->fault = answer_late;
+    assert_int_equal(remove_table(setup), 0);
+    assert_requests(setup, "keys [ ~) 1000, change of tables");
 }
 
 static void *remove_the_table(void *setup)
@@ -288,33 +279,30 @@ static void the_rmdir_sends_no_further_batch(void **state)
 /* `find T -name 0000[0-2].json -delete`: it leaves each partition. */
 static void some_of_each_partition(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up_table(&setup, (struct setup_options){0});
-    remove_rows(&setup, "p", 3);
-    remove_rows(&setup, "q", 3);
-    memory_store_forget_diary(setup.memory);
-    assert_int_equal(metric(&setup, "tablefuse_queued"), 5);
-    pass(&setup, DELETE_POLICY_REST_MS);
-    wait_until_queued(&setup, 0);
-    assert_request_count(&setup, 2);
-    assert_int_equal(stored(&setup), 2 * ROWS - 6);
-    tear_down_queue(&setup);
+    struct setup *setup = *state;
+    remove_rows(setup, "p", 3);
+    remove_rows(setup, "q", 3);
+    memory_store_forget_diary(setup->memory);
+    assert_int_equal(metric(setup, "tablefuse_queued"), 5);
+    pass(setup, DELETE_POLICY_REST_MS);
+    wait_until_queued(setup, 0);
+    assert_request_count(setup, 2);
+    assert_int_equal(stored(setup), 2 * ROWS - 6);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pauses_of_some_seconds_keep_the_hold),
-        cmocka_unit_test(after_a_longer_pause_a_delete_is_sent_at_once),
+        TEST_WITH(table_queue, after_a_longer_pause_a_delete_is_sent_at_once),
         cmocka_unit_test(nothing_is_held_for_more_than_a_minute),
         cmocka_unit_test(beside_a_slow_deleter),
-        cmocka_unit_test(two_processes_delete_one_table),
-        cmocka_unit_test(what_another_client_inserts_in_a_pause_stays),
+        TEST_WITH(table_queue, two_processes_delete_one_table),
+        TEST_WITH(table_queue, what_another_client_inserts_in_a_pause_stays),
         cmocka_unit_test(a_process_that_is_killed),
-        cmocka_unit_test(a_look_that_takes_long_keeps_the_hold),
+        TEST_WITH(table_queue, a_look_that_takes_long_keeps_the_hold),
         cmocka_unit_test(the_rmdir_sends_no_further_batch),
-        cmocka_unit_test(some_of_each_partition),
+        TEST_WITH(table_queue, some_of_each_partition),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -133,69 +133,67 @@ static int fail_from_fourth(struct memory_store *self, size_t number, struct cal
     return number >= 4 ? call_fail(call, -EIO, "broken") : 0;
 }
 
+DEFINE_FIXTURE(one_slot, struct prefetching,
+               prefetching_set_up(test, 1, (struct fetching_options){0}),
+               prefetching_tear_down(test))
+
 /* With the second page taken the third and the fourth are requested, and the fourth fails while the
  * third waits for the consumer. The third comes first, then the failure, once; nothing is sent
  * until the consumer goes on. */
 static void a_failure_is_told_in_its_place(void **state)
 {
-    (void)state;
-    struct prefetching setup;
+    struct prefetching *setup = *state;
     struct taken taken;
     taken_init(&taken);
-    prefetching_set_up(&setup, 1, (struct fetching_options){0});
-    fetching_add_rows(&setup.fetching, "p", 4500);
-    setup.fetching.memory->fault = fail_from_fourth;
-    struct prefetcher *prefetcher = open_rows(&setup);
-    assert_int_equal(take_rows(&setup, prefetcher, &taken), 1);
-    assert_int_equal(prefetching_asked(&setup), 1);
-    assert_int_equal(take_rows(&setup, prefetcher, &taken), 1);
-    assert_int_equal(prefetching_asked(&setup), 4);
-    assert_int_equal(take_rows(&setup, prefetcher, &taken), 1);
+    fetching_add_rows(&setup->fetching, "p", 4500);
+    setup->fetching.memory->fault = fail_from_fourth;
+    struct prefetcher *prefetcher = open_rows(setup);
+    assert_int_equal(take_rows(setup, prefetcher, &taken), 1);
+    assert_int_equal(prefetching_asked(setup), 1);
+    assert_int_equal(take_rows(setup, prefetcher, &taken), 1);
+    assert_int_equal(prefetching_asked(setup), 4);
+    assert_int_equal(take_rows(setup, prefetcher, &taken), 1);
     assert_int_equal(taken.rows, 3000);
-    assert_int_equal(prefetching_asked(&setup), 4);
-    assert_int_equal(take_rows(&setup, prefetcher, &taken), -EIO);
-    assert_string_equal(setup.caller.call.failure.message, "broken");
-    assert_int_equal(prefetching_asked(&setup), 4);
-    assert_int_equal(take_rows(&setup, prefetcher, &taken), -EIO); /* a new one */
-    assert_int_equal(prefetching_asked(&setup), 5);
-    setup.fetching.memory->fault = NULL;
-    assert_int_equal(take_rows(&setup, prefetcher, &taken), 1);
-    assert_int_equal(prefetching_asked(&setup), 8); /* it runs ahead again: to the end */
-    while (take_rows(&setup, prefetcher, &taken) == 1)
+    assert_int_equal(prefetching_asked(setup), 4);
+    assert_int_equal(take_rows(setup, prefetcher, &taken), -EIO);
+    assert_string_equal(setup->caller.call.failure.message, "broken");
+    assert_int_equal(prefetching_asked(setup), 4);
+    assert_int_equal(take_rows(setup, prefetcher, &taken), -EIO); /* a new one */
+    assert_int_equal(prefetching_asked(setup), 5);
+    setup->fetching.memory->fault = NULL;
+    assert_int_equal(take_rows(setup, prefetcher, &taken), 1);
+    assert_int_equal(prefetching_asked(setup), 8); /* it runs ahead again: to the end */
+    while (take_rows(setup, prefetcher, &taken) == 1)
         continue;
     assert_int_equal(taken.rows, 4500);
-    assert_int_equal(prefetching_asked(&setup), 8); /* 5 pages, 2 failures, the end */
+    assert_int_equal(prefetching_asked(setup), 8); /* 5 pages, 2 failures, the end */
     prefetcher_leave(prefetcher);
     buffer_finish(&taken.last);
-    prefetching_tear_down(&setup);
 }
 
 /* The failure of a request that was sent ahead is not reported to a consumer that comes much later:
  * the service may answer again. */
 static void a_failure_grows_old(void **state)
 {
-    (void)state;
-    struct prefetching setup;
+    struct prefetching *setup = *state;
     struct taken taken;
     taken_init(&taken);
-    prefetching_set_up(&setup, 1, (struct fetching_options){0});
-    fetching_add_rows(&setup.fetching, "p", 4500);
-    setup.fetching.memory->fault = fail_from_fourth;
-    struct prefetcher *prefetcher = open_rows(&setup);
+    fetching_add_rows(&setup->fetching, "p", 4500);
+    setup->fetching.memory->fault = fail_from_fourth;
+    struct prefetcher *prefetcher = open_rows(setup);
     for (int i = 0; i < 3; i++)
-        assert_int_equal(take_rows(&setup, prefetcher, &taken), 1);
-    assert_int_equal(prefetching_asked(&setup), 4); /* the fourth has failed */
-    setup.fetching.now_ms += 1001;
-    assert_int_equal(take_rows(&setup, prefetcher, &taken), -EIO);
-    assert_int_equal(prefetching_asked(&setup), 5); /* it was sent once more */
-    assert_int_equal(take_rows(&setup, prefetcher, &taken), -EIO);
-    setup.fetching.memory->fault = NULL;
-    while (take_rows(&setup, prefetcher, &taken) == 1)
+        assert_int_equal(take_rows(setup, prefetcher, &taken), 1);
+    assert_int_equal(prefetching_asked(setup), 4); /* the fourth has failed */
+    setup->fetching.now_ms += 1001;
+    assert_int_equal(take_rows(setup, prefetcher, &taken), -EIO);
+    assert_int_equal(prefetching_asked(setup), 5); /* it was sent once more */
+    assert_int_equal(take_rows(setup, prefetcher, &taken), -EIO);
+    setup->fetching.memory->fault = NULL;
+    while (take_rows(setup, prefetcher, &taken) == 1)
         continue;
     assert_int_equal(taken.rows, 4500);
     prefetcher_leave(prefetcher);
     buffer_finish(&taken.last);
-    prefetching_tear_down(&setup);
 }
 
 static int fail_some(struct memory_store *self, size_t number, struct call *call)
@@ -290,31 +288,28 @@ static int next_now(struct prefetching *setup, struct prefetcher *prefetcher)
  * second page was taken. */
 static void a_consumer_that_may_not_wait_takes_what_is_there(void **state)
 {
-    (void)state;
-    struct prefetching setup;
-    prefetching_set_up(&setup, 1, (struct fetching_options){0});
-    fetching_add_rows(&setup.fetching, "p", 3500);
-    gate_store_let(setup.fetching.store, 0);
-    struct prefetcher *prefetcher = open_rows(&setup);
-    assert_int_equal(next_now(&setup, prefetcher), -EAGAIN);
-    assert_int_equal(prefetching_in_flight(&setup), 0);
-    look_in_vain(&setup, prefetcher);
-    assert_int_equal(next_now(&setup, prefetcher), -EAGAIN);
-    assert_int_equal(prefetching_in_flight(&setup), 1);
-    gate_store_let(setup.fetching.store, GATE_OPEN);
-    assert_int_equal(prefetching_asked(&setup), 1);
-    assert_int_equal(next_now(&setup, prefetcher), 1);
-    assert_int_equal(next_now(&setup, prefetcher), -EAGAIN);
-    assert_int_equal(prefetching_asked(&setup), 1);
-    take(&setup, prefetcher);
+    struct prefetching *setup = *state;
+    fetching_add_rows(&setup->fetching, "p", 3500);
+    gate_store_let(setup->fetching.store, 0);
+    struct prefetcher *prefetcher = open_rows(setup);
+    assert_int_equal(next_now(setup, prefetcher), -EAGAIN);
+    assert_int_equal(prefetching_in_flight(setup), 0);
+    look_in_vain(setup, prefetcher);
+    assert_int_equal(next_now(setup, prefetcher), -EAGAIN);
+    assert_int_equal(prefetching_in_flight(setup), 1);
+    gate_store_let(setup->fetching.store, GATE_OPEN);
+    assert_int_equal(prefetching_asked(setup), 1);
+    assert_int_equal(next_now(setup, prefetcher), 1);
+    assert_int_equal(next_now(setup, prefetcher), -EAGAIN);
+    assert_int_equal(prefetching_asked(setup), 1);
+    take(setup, prefetcher);
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(prefetching_asked(&setup), 4);
-        assert_int_equal(next_now(&setup, prefetcher), 1);
+        assert_int_equal(prefetching_asked(setup), 4);
+        assert_int_equal(next_now(setup, prefetcher), 1);
     }
-    assert_int_equal(next_now(&setup, prefetcher), 0);
-    assert_int_equal(prefetching_asked(&setup), 4);
+    assert_int_equal(next_now(setup, prefetcher), 0);
+    assert_int_equal(prefetching_asked(setup), 4);
     prefetcher_leave(prefetcher);
-    prefetching_tear_down(&setup);
 }
 
 static void a_consumer_waits_until_its_deadline(void **state)
@@ -341,16 +336,14 @@ static void a_consumer_waits_until_its_deadline(void **state)
 
 static void an_answer_puts_the_deadline_off(void **state)
 {
-    (void)state;
-    struct prefetching setup;
+    struct prefetching *setup = *state;
     struct scan_item item;
-    struct toll toll = {.fetching = &setup.fetching};
-    prefetching_set_up(&setup, 1, (struct fetching_options){0});
-    prefetching_add(&setup, 600, 20); /* many answers are needed to count them */
-    gate_store_let(setup.fetching.store, 0);
-    struct prefetcher *prefetcher = open_level(&setup, 512);
-    struct caller *caller = prefetching_caller(&setup);
-    *caller = (struct caller){.call = {.deadline_ms = setup.fetching.now_ms + 1000,
+    struct toll toll = {.fetching = &setup->fetching};
+    prefetching_add(setup, 600, 20); /* many answers are needed to count them */
+    gate_store_let(setup->fetching.store, 0);
+    struct prefetcher *prefetcher = open_level(setup, 512);
+    struct caller *caller = prefetching_caller(setup);
+    *caller = (struct caller){.call = {.deadline_ms = setup->fetching.now_ms + 1000,
                                        .is_cancelled = let_next,
                                        .context = &toll},
                               .patience_ms = 1000};
@@ -358,27 +351,23 @@ static void an_answer_puts_the_deadline_off(void **state)
     assert_int_equal(item.kind, SCAN_PREFIX);
     assert_true(toll.let > 3);
     prefetcher_leave(prefetcher);
-    prefetching_tear_down(&setup);
 }
 
 /* Each request has the opener's patience. */
 static void a_request_waits_as_long_as_the_opener(void **state)
 {
-    (void)state;
-    struct prefetching setup;
+    struct prefetching *setup = *state;
     struct scan_item item;
-    prefetching_set_up(&setup, 1, (struct fetching_options){0});
-    fetching_add_rows(&setup.fetching, "p", 2500);
-    gate_store_let(setup.fetching.store, 0);
-    struct prefetcher *prefetcher = open_rows(&setup);
-    struct caller *caller = prefetching_caller(&setup);
+    fetching_add_rows(&setup->fetching, "p", 2500);
+    gate_store_let(setup->fetching.store, 0);
+    struct prefetcher *prefetcher = open_rows(setup);
+    struct caller *caller = prefetching_caller(setup);
     *caller = (struct caller){
-        .call = {.deadline_ms = INT64_MAX, .is_cancelled = turn_1_s, .context = &setup},
+        .call = {.deadline_ms = INT64_MAX, .is_cancelled = turn_1_s, .context = setup},
         .patience_ms = INT32_MAX};
     assert_int_equal(prefetcher_next(prefetcher, caller, true, &item), -ETIMEDOUT);
     assert_string_equal(caller->call.failure.message, "too late at the gate");
     prefetcher_leave(prefetcher);
-    prefetching_tear_down(&setup);
 }
 
 static void what_is_in_flight_ends_when_the_consumer_leaves(void **state)
@@ -464,21 +453,18 @@ static void throttling_shrinks_the_window(void **state)
 
 static void the_oldest_answer_is_told(void **state)
 {
-    (void)state;
-    struct prefetching setup;
-    prefetching_set_up(&setup, 1, (struct fetching_options){0});
-    fetching_add_rows(&setup.fetching, "p", 5000);
-    int64_t began_ms = setup.fetching.now_ms;
-    struct prefetcher *prefetcher = open_rows(&setup);
+    struct prefetching *setup = *state;
+    fetching_add_rows(&setup->fetching, "p", 5000);
+    int64_t began_ms = setup->fetching.now_ms;
+    struct prefetcher *prefetcher = open_rows(setup);
     assert_int_equal(prefetcher_requested_ms(prefetcher), began_ms);
-    setup.fetching.now_ms += 100;
+    setup->fetching.now_ms += 100;
     assert_int_equal(prefetcher_requested_ms(prefetcher), began_ms + 100); /* nothing was asked */
-    take(&setup, prefetcher);
-    setup.fetching.now_ms += 100;
-    assert_int_equal(take_all_rows(&setup, prefetcher), 4000);
+    take(setup, prefetcher);
+    setup->fetching.now_ms += 100;
+    assert_int_equal(take_all_rows(setup, prefetcher), 4000);
     assert_int_equal(prefetcher_requested_ms(prefetcher), began_ms + 100);
     prefetcher_leave(prefetcher);
-    prefetching_tear_down(&setup);
 }
 
 int main(void)
@@ -490,20 +476,20 @@ int main(void)
         cmocka_unit_test(known_prefixes_cost_no_request),
         cmocka_unit_test(rows_that_are_known_tell_names),
         cmocka_unit_test(a_level_takes_older_answers),
-        cmocka_unit_test(a_failure_is_told_in_its_place),
-        cmocka_unit_test(a_failure_grows_old),
+        TEST_WITH(one_slot, a_failure_is_told_in_its_place),
+        TEST_WITH(one_slot, a_failure_grows_old),
         cmocka_unit_test(with_many_failures_nothing_is_lost),
         cmocka_unit_test(each_call_tells_a_failure_that_lasts),
         cmocka_unit_test(a_consumer_that_is_interrupted_may_come_back),
-        cmocka_unit_test(a_consumer_that_may_not_wait_takes_what_is_there),
+        TEST_WITH(one_slot, a_consumer_that_may_not_wait_takes_what_is_there),
         cmocka_unit_test(a_consumer_waits_until_its_deadline),
-        cmocka_unit_test(an_answer_puts_the_deadline_off),
-        cmocka_unit_test(a_request_waits_as_long_as_the_opener),
+        TEST_WITH(one_slot, an_answer_puts_the_deadline_off),
+        TEST_WITH(one_slot, a_request_waits_as_long_as_the_opener),
         cmocka_unit_test(what_is_in_flight_ends_when_the_consumer_leaves),
         cmocka_unit_test(a_closing_account_sends_nothing),
         cmocka_unit_test(a_full_window_starves_no_consumer),
         cmocka_unit_test(throttling_shrinks_the_window),
-        cmocka_unit_test(the_oldest_answer_is_told),
+        TEST_WITH(one_slot, the_oldest_answer_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

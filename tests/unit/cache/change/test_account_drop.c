@@ -4,46 +4,40 @@
 #include "cache/queue/pending_table.h"
 #include "tests/unit/cache/dropping.h"
 
+DEFINE_FIXTURE(table_queue, struct setup, set_up_table(test, (struct setup_options){0}),
+               tear_down_queue(test))
+
 static void a_whole_table_is_dropped_by_one_request(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up_table(&setup, (struct setup_options){0});
-    remove_partitions(&setup);
-    assert_int_equal(remove_table(&setup), 0);
-    assert_requests(&setup, "keys [ ~) 1000, change of tables");
-    assert_table_found(&setup, "t", -ENOENT);
-    tear_down_queue(&setup);
+    struct setup *setup = *state;
+    remove_partitions(setup);
+    assert_int_equal(remove_table(setup), 0);
+    assert_requests(setup, "keys [ ~) 1000, change of tables");
+    assert_table_found(setup, "t", -ENOENT);
 }
 
 static void the_rmdir_of_another_table_keeps_the_hold(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up_table(&setup, (struct setup_options){0});
-    memory_store_add_table(setup.memory, "u");
-    remove_partition(&setup, "p");
-    assert_int_equal(remove_at(&setup, PATH_OF(*PARTITIONS_OF("u"))), -ENOTEMPTY);
-    assert_int_equal(metric(&setup, "tablefuse_queued"), ROWS - 1);
-    remove_partition(&setup, "q");
-    memory_store_forget_diary(setup.memory);
-    assert_int_equal(remove_table(&setup), 0);
-    assert_requests(&setup, "keys [ ~) 1000, change of tables");
-    tear_down_queue(&setup);
+    struct setup *setup = *state;
+    memory_store_add_table(setup->memory, "u");
+    remove_partition(setup, "p");
+    assert_int_equal(remove_at(setup, PATH_OF(*PARTITIONS_OF("u"))), -ENOTEMPTY);
+    assert_int_equal(metric(setup, "tablefuse_queued"), ROWS - 1);
+    remove_partition(setup, "q");
+    memory_store_forget_diary(setup->memory);
+    assert_int_equal(remove_table(setup), 0);
+    assert_requests(setup, "keys [ ~) 1000, change of tables");
 }
 
 static void a_table_that_another_client_has_dropped_needs_no_delete(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up_table(&setup, (struct setup_options){0});
-    remove_partitions(&setup);
-    memory_store_remove_table(setup.memory, "t");
-    assert_int_equal(remove_table(&setup), -ENOENT);
-    assert_int_equal(metric(&setup, "tablefuse_queued"), 0);
-    assert_int_equal(sync_all(&setup), 0);
-    assert_requests(&setup, "keys [ ~) 1000");
-    tear_down_queue(&setup);
+    struct setup *setup = *state;
+    remove_partitions(setup);
+    memory_store_remove_table(setup->memory, "t");
+    assert_int_equal(remove_table(setup), -ENOENT);
+    assert_int_equal(metric(setup, "tablefuse_queued"), 0);
+    assert_int_equal(sync_all(setup), 0);
+    assert_requests(setup, "keys [ ~) 1000");
 }
 
 struct ending { /* of all queued deletes, when a query has been answered */
@@ -86,48 +80,39 @@ static void deletes_that_end_during_the_look_are_no_rows(void **state)
 
 static void what_another_client_adds_stays(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up_table(&setup, (struct setup_options){0});
-    remove_partitions(&setup);
-    another_stores(&setup, P_ROW("new"), "other");
-    memory_store_forget_diary(setup.memory);
-    assert_int_equal(remove_table(&setup), -ENOTEMPTY);
-    assert_string_equal(setup.caller.call.failure.message, "the table has entities");
-    assert_int_equal(sync_all(&setup), 0);
-    assert_int_equal(metric(&setup, "tablefuse_queued"), 0);
-    assert_found(&setup, P_ROW("new"), "other");
-    assert_int_equal(list(&setup, ROWS_OF("p"), false), 1);
-    tear_down_queue(&setup);
+    struct setup *setup = *state;
+    remove_partitions(setup);
+    another_stores(setup, P_ROW("new"), "other");
+    memory_store_forget_diary(setup->memory);
+    assert_int_equal(remove_table(setup), -ENOTEMPTY);
+    assert_string_equal(setup->caller.call.failure.message, "the table has entities");
+    assert_int_equal(sync_all(setup), 0);
+    assert_int_equal(metric(setup, "tablefuse_queued"), 0);
+    assert_found(setup, P_ROW("new"), "other");
+    assert_int_equal(list(setup, ROWS_OF("p"), false), 1);
 }
 
 static void what_another_client_changes_stays(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up_table(&setup, (struct setup_options){0});
-    remove_partitions(&setup);
-    another_stores(&setup, P_ROW("00003"), "younger");
-    memory_store_forget_diary(setup.memory);
-    assert_int_equal(remove_table(&setup), -ENOTEMPTY);
-    assert_int_equal(sync_all(&setup), -ESTALE); /* it tells what could not be deleted */
+    struct setup *setup = *state;
+    remove_partitions(setup);
+    another_stores(setup, P_ROW("00003"), "younger");
+    memory_store_forget_diary(setup->memory);
+    assert_int_equal(remove_table(setup), -ENOTEMPTY);
+    assert_int_equal(sync_all(setup), -ESTALE); /* it tells what could not be deleted */
     assert_lost("unlink t p/00003 ESTALE;");
-    assert_found(&setup, P_ROW("00003"), "younger");
-    tear_down_queue(&setup);
+    assert_found(setup, P_ROW("00003"), "younger");
 }
 
 static void a_partition_that_stays_keeps_the_table(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up_table(&setup, (struct setup_options){0});
-    remove_rows(&setup, "p", ROWS - 1);
-    assert_int_equal(metric(&setup, "tablefuse_queued"), ROWS - 2);
-    remove_rows(&setup, "q", 1);
-    assert_int_equal(sync_all(&setup), 0);
-    assert_int_equal(remove_table(&setup), -ENOTEMPTY);
-    assert_int_equal(list(&setup, ROWS_OF("p"), false), 1);
-    tear_down_queue(&setup);
+    struct setup *setup = *state;
+    remove_rows(setup, "p", ROWS - 1);
+    assert_int_equal(metric(setup, "tablefuse_queued"), ROWS - 2);
+    remove_rows(setup, "q", 1);
+    assert_int_equal(sync_all(setup), 0);
+    assert_int_equal(remove_table(setup), -ENOTEMPTY);
+    assert_int_equal(list(setup, ROWS_OF("p"), false), 1);
 }
 
 /* The deletes that were asked for are sent. */
@@ -164,15 +149,12 @@ static void a_table_is_never_dropped_with_rows(void **state)
 
 static void a_process_that_has_listed_the_account_drops_no_table(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up_table(&setup, (struct setup_options){0});
-    assert_int_equal(list(&setup, TABLES, false), 1);
-    remove_partitions(&setup);
-    assert_int_equal(remove_table(&setup), -EPERM);
-    assert_int_equal(sync_all(&setup), 0);
-    assert_table_found(&setup, "t", 0);
-    tear_down_queue(&setup);
+    struct setup *setup = *state;
+    assert_int_equal(list(setup, TABLES, false), 1);
+    remove_partitions(setup);
+    assert_int_equal(remove_table(setup), -EPERM);
+    assert_int_equal(sync_all(setup), 0);
+    assert_table_found(setup, "t", 0);
 }
 
 static int no_room_calls;
@@ -260,24 +242,21 @@ static void the_removal_of_a_table_ends_in_time(void **state)
 /* To send the deletes would not change the answer. */
 static void a_table_with_a_local_directory_waits_for_no_delete(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up_table(&setup, (struct setup_options){0});
-    remove_rows(&setup, "p", ROWS);
-    memory_store_forget_diary(setup.memory);
-    waiting = &setup;
-    gate_store_let(setup.gate, 0);
-    struct caller caller = *caller_of(&setup);
-    caller.end_ms = caller.call.deadline_ms = setup.now_ms + REMOVAL_MS;
+    struct setup *setup = *state;
+    remove_rows(setup, "p", ROWS);
+    memory_store_forget_diary(setup->memory);
+    waiting = setup;
+    gate_store_let(setup->gate, 0);
+    struct caller caller = *caller_of(setup);
+    caller.end_ms = caller.call.deadline_ms = setup->now_ms + REMOVAL_MS;
     caller.call.is_cancelled = let_a_second_pass;
-    int r = account_remove_directory(setup.account, &caller, PATH_OF(*PARTITIONS_OF("t")));
+    int r = account_remove_directory(setup->account, &caller, PATH_OF(*PARTITIONS_OF("t")));
     assert_int_equal(r, -ENOTEMPTY);
     assert_string_equal(caller.call.failure.message, "a directory of this mount is in it");
-    assert_int_equal(metric(&setup, "tablefuse_queued"), ROWS - 1);
-    gate_store_let(setup.gate, GATE_OPEN);
-    assert_int_equal(sync_all(&setup), 0);
-    assert_request_count(&setup, 1);
-    tear_down_queue(&setup);
+    assert_int_equal(metric(setup, "tablefuse_queued"), ROWS - 1);
+    gate_store_let(setup->gate, GATE_OPEN);
+    assert_int_equal(sync_all(setup), 0);
+    assert_request_count(setup, 1);
 }
 
 /* The process FIND may drop the table, too, and has deleted nothing. */
@@ -305,43 +284,37 @@ static void a_hold_of_another_process_hides_no_row(void **state)
 /* The kernel keeps what it is told of a local directory, but for those of the table. */
 static void a_hold_is_none_of_another_table(void **state)
 {
-    (void)state;
+    struct setup *setup = *state;
     static const char *const tables[] = {"t", "u"};
-    struct setup setup;
-    set_up_table(&setup, (struct setup_options){0});
-    memory_store_add_table(setup.memory, "u");
-    remove_rows(&setup, "p", ROWS);
+    memory_store_add_table(setup->memory, "u");
+    remove_rows(setup, "p", ROWS);
     for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
         struct directory x = rows_of("x");
         x.table = tables[i];
         const struct directory_path *path = PATH_OF(x, *PARTITIONS_OF(tables[i]));
-        assert_int_equal(account_make_directory(setup.account, caller_of(&setup), path), 0);
-        assert_int_equal(account_find_directory(setup.account, caller_of(&setup), &x), 0);
-        assert_int_equal(setup.caller.valid_ms, i == 0 ? 0 : TTL_MS);
+        assert_int_equal(account_make_directory(setup->account, caller_of(setup), path), 0);
+        assert_int_equal(account_find_directory(setup->account, caller_of(setup), &x), 0);
+        assert_int_equal(setup->caller.valid_ms, i == 0 ? 0 : TTL_MS);
     }
-    assert_int_equal(sync_all(&setup), 0);
-    tear_down_queue(&setup);
+    assert_int_equal(sync_all(setup), 0);
 }
 
 /* As far as one answer tells: the cache has lost what it knew. */
 static void the_end_of_a_forgotten_partition_asks_for_what_is_left(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up_table(&setup, (struct setup_options){0});
-    struct account *account = setup.account;
-    remove_rows(&setup, "p", ROWS);
-    remove_rows(&setup, "q", ROWS - 1);
+    struct setup *setup = *state;
+    struct account *account = setup->account;
+    remove_rows(setup, "p", ROWS);
+    remove_rows(setup, "q", ROWS - 1);
     range_cache_drop_table(account->read.cache, "t",
-                           stamp_from_now(&account->orders, setup.now_ms));
-    memory_store_forget_diary(setup.memory);
-    assert_int_equal(remove_at(&setup, PATH_OF(*ROWS_OF("p"), *PARTITIONS_OF("t"))), 0);
-    assert_requests(&setup, "rows [p/ ~) 1000");
-    assert_int_equal(remove_at(&setup, PATH_OF(*ROWS_OF("q"), *PARTITIONS_OF("t"))), -ENOTEMPTY);
-    assert_requests(&setup, "");
-    assert_int_equal(metric(&setup, "tablefuse_queued"), 2 * ROWS - 2);
-    assert_int_equal(sync_all(&setup), 0);
-    tear_down_queue(&setup);
+                           stamp_from_now(&account->orders, setup->now_ms));
+    memory_store_forget_diary(setup->memory);
+    assert_int_equal(remove_at(setup, PATH_OF(*ROWS_OF("p"), *PARTITIONS_OF("t"))), 0);
+    assert_requests(setup, "rows [p/ ~) 1000");
+    assert_int_equal(remove_at(setup, PATH_OF(*ROWS_OF("q"), *PARTITIONS_OF("t"))), -ENOTEMPTY);
+    assert_requests(setup, "");
+    assert_int_equal(metric(setup, "tablefuse_queued"), 2 * ROWS - 2);
+    assert_int_equal(sync_all(setup), 0);
 }
 
 /* However small the cache is: the rmdir of the table asks for all. */
@@ -369,22 +342,22 @@ static void the_end_of_a_partition_asks_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_whole_table_is_dropped_by_one_request),
-        cmocka_unit_test(the_rmdir_of_another_table_keeps_the_hold),
-        cmocka_unit_test(a_table_that_another_client_has_dropped_needs_no_delete),
+        TEST_WITH(table_queue, a_whole_table_is_dropped_by_one_request),
+        TEST_WITH(table_queue, the_rmdir_of_another_table_keeps_the_hold),
+        TEST_WITH(table_queue, a_table_that_another_client_has_dropped_needs_no_delete),
         cmocka_unit_test(deletes_that_end_during_the_look_are_no_rows),
-        cmocka_unit_test(what_another_client_adds_stays),
-        cmocka_unit_test(what_another_client_changes_stays),
-        cmocka_unit_test(a_partition_that_stays_keeps_the_table),
+        TEST_WITH(table_queue, what_another_client_adds_stays),
+        TEST_WITH(table_queue, what_another_client_changes_stays),
+        TEST_WITH(table_queue, a_partition_that_stays_keeps_the_table),
         cmocka_unit_test(a_drop_that_is_refused),
         cmocka_unit_test(a_table_is_never_dropped_with_rows),
-        cmocka_unit_test(a_process_that_has_listed_the_account_drops_no_table),
+        TEST_WITH(table_queue, a_process_that_has_listed_the_account_drops_no_table),
         cmocka_unit_test(a_queue_without_room_ends_the_hold),
         cmocka_unit_test(the_removal_of_a_table_ends_in_time),
-        cmocka_unit_test(a_table_with_a_local_directory_waits_for_no_delete),
+        TEST_WITH(table_queue, a_table_with_a_local_directory_waits_for_no_delete),
         cmocka_unit_test(a_hold_of_another_process_hides_no_row),
-        cmocka_unit_test(a_hold_is_none_of_another_table),
-        cmocka_unit_test(the_end_of_a_forgotten_partition_asks_for_what_is_left),
+        TEST_WITH(table_queue, a_hold_is_none_of_another_table),
+        TEST_WITH(table_queue, the_end_of_a_forgotten_partition_asks_for_what_is_left),
         cmocka_unit_test(the_end_of_a_partition_asks_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -60,29 +60,26 @@ static void a_renamed_property_needs_its_type(void **state)
 
 static void where_nothing_is_known_it_is_dropped_and_told(void **state)
 {
-    (void)state;
-    struct setup setup;
+    struct setup *setup = *state;
     uint64_t after = 0;
-    set_up(&setup, (struct setup_options){0});
-    assert_int_equal(store_text(&setup, EDIT_NEW, X, RENAMED), 0);
-    assert_found(&setup, X, TEXT(PLAIN("Total", "\"5\"")));
-    assert_told(&setup, &after, "x: " DROPPED ";");
+    assert_int_equal(store_text(setup, EDIT_NEW, X, RENAMED), 0);
+    assert_found(setup, X, TEXT(PLAIN("Total", "\"5\"")));
+    assert_told(setup, &after, "x: " DROPPED ";");
     /* Total is there by now */
-    assert_int_equal(store_text(&setup, EDIT_OVER, X, RENAMED), 0);
-    assert_told(&setup, &after, "x: " DROPPED ";");
+    assert_int_equal(store_text(setup, EDIT_OVER, X, RENAMED), 0);
+    assert_told(setup, &after, "x: " DROPPED ";");
     /* known to be absent */
-    another_client_writes(&setup, WRITE_DELETE, X, "");
-    setup.now_ms += TTL_MS + 1;
-    assert_found(&setup, X, NULL);
-    assert_int_equal(store_text(&setup, EDIT_NEW, X, RENAMED), 0);
-    assert_told(&setup, &after, "x: " DROPPED ";");
+    another_client_writes(setup, WRITE_DELETE, X, "");
+    setup->now_ms += TTL_MS + 1;
+    assert_found(setup, X, NULL);
+    assert_int_equal(store_text(setup, EDIT_NEW, X, RENAMED), 0);
+    assert_told(setup, &after, "x: " DROPPED ";");
     /* what is not stored is not reported */
-    setup.process = 7;
-    open_row(&setup, X);
-    another_stores(&setup, X, TEXT(AMOUNT));
-    assert_int_equal(store_text(&setup, EDIT_OVER, X, RENAMED), -ESTALE);
-    assert_told(&setup, &after, "");
-    tear_down(&setup);
+    setup->process = 7;
+    open_row(setup, X);
+    another_stores(setup, X, TEXT(AMOUNT));
+    assert_int_equal(store_text(setup, EDIT_OVER, X, RENAMED), -ESTALE);
+    assert_told(setup, &after, "");
 }
 
 /* vim renames the file to a backup, and creates it anew. */
@@ -139,93 +136,84 @@ static void with_write_back_it_is_refused_at_once(void **state)
 
 static void what_is_appended_keeps_the_types_that_are_there(void **state)
 {
-    (void)state;
-    struct setup setup;
+    struct setup *setup = *state;
     uint64_t after = 0;
-    set_up(&setup, (struct setup_options){0});
-    another_stores(&setup, X, TEXT(AMOUNT TYPED("D", "Double", "1.5")));
-    assert_found(&setup, X, TEXT(AMOUNT TYPED("D", "Double", "1.5")));
+    another_stores(setup, X, TEXT(AMOUNT TYPED("D", "Double", "1.5")));
+    assert_found(setup, X, TEXT(AMOUNT TYPED("D", "Double", "1.5")));
     assert_int_equal(
-        store_text(&setup, EDIT_APPENDED, X, "{\"Amount\":6,\"D\":10000000000000000000}"), 0);
-    assert_request_count(&setup, 2); /* nothing is asked for beside */
+        store_text(setup, EDIT_APPENDED, X, "{\"Amount\":6,\"D\":10000000000000000000}"), 0);
+    assert_request_count(setup, 2); /* nothing is asked for beside */
     assert_found(
-        &setup, X,
+        setup, X,
         TEXT(TYPED("Amount", "Int64", "\"6\"") TYPED("D", "Double", "10000000000000000000.0")));
     /* the types are those of the version that it is merged into, and not of the one that is known
      */
-    another_stores(&setup, X, TEXT(PLAIN("Amount", "\"a\"") PLAIN("D", "1")));
-    assert_int_equal(store_text(&setup, EDIT_APPENDED, X, "{\"Amount\":7,\"D\":2}"), 0);
-    assert_found(&setup, X, TEXT(PLAIN("Amount", "7") PLAIN("D", "2")));
-    another_stores(&setup, X, TEXT(AMOUNT TYPED("D", "Double", "1.5")));
-    assert_int_equal(store_text(&setup, EDIT_APPENDED, X, "{\"Amount\":8,\"D\":3}"), 0);
-    assert_found(&setup, X, TEXT(TYPED("Amount", "Int64", "\"8\"") TYPED("D", "Double", "3.0")));
+    another_stores(setup, X, TEXT(PLAIN("Amount", "\"a\"") PLAIN("D", "1")));
+    assert_int_equal(store_text(setup, EDIT_APPENDED, X, "{\"Amount\":7,\"D\":2}"), 0);
+    assert_found(setup, X, TEXT(PLAIN("Amount", "7") PLAIN("D", "2")));
+    another_stores(setup, X, TEXT(AMOUNT TYPED("D", "Double", "1.5")));
+    assert_int_equal(store_text(setup, EDIT_APPENDED, X, "{\"Amount\":8,\"D\":3}"), 0);
+    assert_found(setup, X, TEXT(TYPED("Amount", "Int64", "\"8\"") TYPED("D", "Double", "3.0")));
     /* of an entity that is gone nothing is kept */
-    another_client_writes(&setup, WRITE_DELETE, X, "");
-    assert_int_equal(store_text(&setup, EDIT_APPENDED, X, "{\"Amount\":9,\"D\":4}"), 0);
-    assert_found(&setup, X, TEXT(PLAIN("Amount", "9") PLAIN("D", "4")));
-    assert_told(&setup, &after, "");
-    tear_down(&setup);
+    another_client_writes(setup, WRITE_DELETE, X, "");
+    assert_int_equal(store_text(setup, EDIT_APPENDED, X, "{\"Amount\":9,\"D\":4}"), 0);
+    assert_found(setup, X, TEXT(PLAIN("Amount", "9") PLAIN("D", "4")));
+    assert_told(setup, &after, "");
 }
 
 static void a_key_that_does_not_count_is_told_once(void **state)
 {
-    (void)state;
+    struct setup *setup = *state;
     static const char other[] = "{\"RowKey\":\"y\"}";
-    struct setup setup;
     uint64_t after = 0;
-    set_up(&setup, (struct setup_options){0});
-    setup.process = 7;
-    assert_int_equal(store_text(&setup, EDIT_NEW, X, other), 0); /* a copy of y */
-    assert_told(&setup, &after, "");
-    assert_int_equal(store_text(&setup, EDIT_OVER, X, other), 0);
-    assert_told(&setup, &after, "x: " KEY ";");
+    setup->process = 7;
+    assert_int_equal(store_text(setup, EDIT_NEW, X, other), 0); /* a copy of y */
+    assert_told(setup, &after, "");
+    assert_int_equal(store_text(setup, EDIT_OVER, X, other), 0);
+    assert_told(setup, &after, "x: " KEY ";");
     for (size_t i = 0; i < ARRAY_SIZE(all_begins); i++)
         if (all_begins[i] != EDIT_EXCLUSIVE)
-            assert_int_equal(store_text(&setup, all_begins[i], X, other), 0);
-    assert_told(&setup, &after, "");
-    setup.process = 8;
-    assert_int_equal(store_text(&setup, EDIT_OVER, X, other), 0);
-    assert_int_equal(store_text(&setup, EDIT_APPENDED, X, other), 0);
-    assert_told(&setup, &after, "x: " KEY ";");
-    setup.process = NO_PROCESS; /* all that cannot be seen are one */
-    assert_int_equal(store_text(&setup, EDIT_OVER, X, other), 0);
-    assert_int_equal(store_text(&setup, EDIT_OVER, X, other), 0);
-    assert_told(&setup, &after, "x: " KEY ";");
-    tear_down(&setup);
+            assert_int_equal(store_text(setup, all_begins[i], X, other), 0);
+    assert_told(setup, &after, "");
+    setup->process = 8;
+    assert_int_equal(store_text(setup, EDIT_OVER, X, other), 0);
+    assert_int_equal(store_text(setup, EDIT_APPENDED, X, other), 0);
+    assert_told(setup, &after, "x: " KEY ";");
+    setup->process = NO_PROCESS; /* all that cannot be seen are one */
+    assert_int_equal(store_text(setup, EDIT_OVER, X, other), 0);
+    assert_int_equal(store_text(setup, EDIT_OVER, X, other), 0);
+    assert_told(setup, &after, "x: " KEY ";");
 }
 
 /* Many files with one mistake do not drown what else is in the log. */
 static void equal_notes_are_counted(void **state)
 {
-    (void)state;
-    struct setup setup;
+    struct setup *setup = *state;
     struct failure_record record;
     _cleanup_(buffer_finish) struct buffer text = {.max = 1 << 16};
     uint64_t number, last = 0;
-    set_up(&setup, (struct setup_options){0});
     for (int i = 0; i < 300; i++) {
         char position[] = "p\0r000";
         (void)snprintf(position + 3, 4, "%03d", i);
-        assert_int_equal(store_text(&setup, EDIT_NEW, (struct bytes){position, 6}, RENAMED), 0);
-        memory_store_forget_diary(setup.memory);
+        assert_int_equal(store_text(setup, EDIT_NEW, (struct bytes){position, 6}, RENAMED), 0);
+        memory_store_forget_diary(setup->memory);
     }
-    while ((number = failure_log_next(account_failures(setup.account), last, &record, &text)))
+    while ((number = failure_log_next(account_failures(setup->account), last, &record, &text)))
         last = number;
     assert_int_equal(last, FAILURE_LOG_ALIKE);
     assert_int_equal(record.others, 290);
-    tear_down(&setup);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_renamed_property_needs_its_type),
-        cmocka_unit_test(where_nothing_is_known_it_is_dropped_and_told),
+        TEST_WITH(account, where_nothing_is_known_it_is_dropped_and_told),
         cmocka_unit_test(what_is_masked_is_known),
         cmocka_unit_test(with_write_back_it_is_refused_at_once),
-        cmocka_unit_test(what_is_appended_keeps_the_types_that_are_there),
-        cmocka_unit_test(a_key_that_does_not_count_is_told_once),
-        cmocka_unit_test(equal_notes_are_counted),
+        TEST_WITH(account, what_is_appended_keeps_the_types_that_are_there),
+        TEST_WITH(account, a_key_that_does_not_count_is_told_once),
+        TEST_WITH(account, equal_notes_are_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -42,103 +42,87 @@ static int rename_by(struct setup *setup, struct bytes to, const struct director
     return r;
 }
 
+DEFINE_FIXTURE(rows, struct setup, set_up_rows(test), tear_down(test))
+
 static void an_unlink_by_another_path_is_refused(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up_rows(&setup);
-    assert_int_equal(unlink_by(&setup, P_ROW("00001"), BY_PREFIX), -EBUSY);
-    assert_non_null(strstr(setup.caller.call.failure.message, "by another path"));
-    assert_non_null(strstr(setup.caller.call.failure.advice, "TABLE/.flat"));
-    assert_int_equal(unlink_by(&setup, P_ROW("00001"), DIRECT), -EBUSY);
-    assert_request_count(&setup, 0);
-    assert_found(&setup, P_ROW("00001"), "p|00001");
-    tear_down(&setup);
+    struct setup *setup = *state;
+    assert_int_equal(unlink_by(setup, P_ROW("00001"), BY_PREFIX), -EBUSY);
+    assert_non_null(strstr(setup->caller.call.failure.message, "by another path"));
+    assert_non_null(strstr(setup->caller.call.failure.advice, "TABLE/.flat"));
+    assert_int_equal(unlink_by(setup, P_ROW("00001"), DIRECT), -EBUSY);
+    assert_request_count(setup, 0);
+    assert_found(setup, P_ROW("00001"), "p|00001");
 }
 
 static void below_flat_it_is_made(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up_rows(&setup);
-    assert_int_equal(unlink_by(&setup, P_ROW("00001"), FLAT), 0);
-    assert_requests(&setup, "write p/00001");
-    tear_down(&setup);
+    struct setup *setup = *state;
+    assert_int_equal(unlink_by(setup, P_ROW("00001"), FLAT), 0);
+    assert_requests(setup, "write p/00001");
 }
 
 static void another_process_is_not_refused(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up_rows(&setup);
-    setup.process = FIND;
-    account_use_path(setup.account, caller_of(&setup), BY_PREFIX);
-    assert_int_equal(unlink_by(&setup, P_ROW("00001"), BY_PREFIX), 0);
-    setup.process = NO_PROCESS;
-    account_use_path(setup.account, caller_of(&setup), DIRECT);
-    assert_int_equal(unlink_by(&setup, P_ROW("00002"), BY_PREFIX), 0);
-    assert_requests(&setup, "write p/00001, write p/00002");
-    tear_down(&setup);
+    struct setup *setup = *state;
+    setup->process = FIND;
+    account_use_path(setup->account, caller_of(setup), BY_PREFIX);
+    assert_int_equal(unlink_by(setup, P_ROW("00001"), BY_PREFIX), 0);
+    setup->process = NO_PROCESS;
+    account_use_path(setup->account, caller_of(setup), DIRECT);
+    assert_int_equal(unlink_by(setup, P_ROW("00002"), BY_PREFIX), 0);
+    assert_requests(setup, "write p/00001, write p/00002");
 }
 
 static void a_rename_out_of_the_partition_is_refused(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up_rows(&setup);
-    assert_int_equal(store_text(&setup, EDIT_OVER, P_ROW("00001"), "{\"a\": 1}"), 0);
-    memory_store_forget_diary(setup.memory);
-    assert_int_equal(rename_by(&setup, B("q\0z"), BY_PREFIX), -EBUSY);
-    assert_request_count(&setup, 0);
-    assert_int_equal(rename_by(&setup, P_ROW("00001"), BY_PREFIX), 0); /* one name, by two paths */
-    assert_request_count(&setup, 0);
-    assert_int_equal(rename_by(&setup, P_ROW("z"), BY_PREFIX), 0);
-    assert_found(&setup, P_ROW("00001"), NULL);
-    tear_down(&setup);
+    struct setup *setup = *state;
+    assert_int_equal(store_text(setup, EDIT_OVER, P_ROW("00001"), "{\"a\": 1}"), 0);
+    memory_store_forget_diary(setup->memory);
+    assert_int_equal(rename_by(setup, B("q\0z"), BY_PREFIX), -EBUSY);
+    assert_request_count(setup, 0);
+    assert_int_equal(rename_by(setup, P_ROW("00001"), BY_PREFIX), 0); /* one name, by two paths */
+    assert_request_count(setup, 0);
+    assert_int_equal(rename_by(setup, P_ROW("z"), BY_PREFIX), 0);
+    assert_found(setup, P_ROW("00001"), NULL);
 }
 
 static void a_backup_in_the_partition_is_not_refused(void **state)
 {
-    (void)state;
-    struct setup setup;
+    struct setup *setup = *state;
     struct entity masked;
-    set_up_rows(&setup);
-    assert_int_equal(account_mask(setup.account, caller_of(&setup), address_of(P_ROW("00001")),
+    assert_int_equal(account_mask(setup->account, caller_of(setup), address_of(P_ROW("00001")),
                                   BY_PREFIX, &masked),
                      0);
-    assert_int_equal(account_delete_masked(setup.account, caller_of(&setup),
+    assert_int_equal(account_delete_masked(setup->account, caller_of(setup),
                                            address_of(P_ROW("00001")),
                                            page_etag(masked.page, masked.row)),
                      0);
-    assert_requests(&setup, "write p/00001");
+    assert_requests(setup, "write p/00001");
     entity_finish(&masked);
-    tear_down(&setup);
 }
 
 static void a_directory_that_is_empty_is_removed_by_any_path(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up_rows(&setup);
+    struct setup *setup = *state;
     for (size_t i = 0; i < 3; i++) {
         static const struct bytes rows[] = {P_ROW("00000"), P_ROW("00001"), P_ROW("00002")};
-        assert_int_equal(unlink_by(&setup, rows[i], FLAT), 0);
+        assert_int_equal(unlink_by(setup, rows[i], FLAT), 0);
     }
-    memory_store_forget_diary(setup.memory);
-    assert_int_equal(account_remove_directory(setup.account, caller_of(&setup), BY_PREFIX), 0);
-    assert_request_count(&setup, 0);
-    tear_down(&setup);
+    memory_store_forget_diary(setup->memory);
+    assert_int_equal(account_remove_directory(setup->account, caller_of(setup), BY_PREFIX), 0);
+    assert_request_count(setup, 0);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_unlink_by_another_path_is_refused),
-        cmocka_unit_test(below_flat_it_is_made),
-        cmocka_unit_test(another_process_is_not_refused),
-        cmocka_unit_test(a_rename_out_of_the_partition_is_refused),
-        cmocka_unit_test(a_backup_in_the_partition_is_not_refused),
-        cmocka_unit_test(a_directory_that_is_empty_is_removed_by_any_path),
+        TEST_WITH(rows, an_unlink_by_another_path_is_refused),
+        TEST_WITH(rows, below_flat_it_is_made),
+        TEST_WITH(rows, another_process_is_not_refused),
+        TEST_WITH(rows, a_rename_out_of_the_partition_is_refused),
+        TEST_WITH(rows, a_backup_in_the_partition_is_not_refused),
+        TEST_WITH(rows, a_directory_that_is_empty_is_removed_by_any_path),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

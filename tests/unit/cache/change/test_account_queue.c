@@ -5,27 +5,24 @@
 
 static void a_process_that_has_listed_deletes_in_batches(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up_queue(&setup, (struct setup_options){0});
-    add_rows(&setup, "p", 10);
-    begin_rm(&setup, 10);
-    assert_int_equal(unlink_row(&setup, 0), 0);
-    assert_requests(&setup, "write p/00000");
+    struct setup *setup = *state;
+    add_rows(setup, "p", 10);
+    begin_rm(setup, 10);
+    assert_int_equal(unlink_row(setup, 0), 0);
+    assert_requests(setup, "write p/00000");
     for (int row = 1; row < 10; row++)
-        assert_int_equal(unlink_row(&setup, row), 0);
-    assert_int_equal(metric(&setup, "tablefuse_queued"), 9);
-    assert_found(&setup, P_ROW("00004"), NULL);
-    assert_int_equal(setup.caller.valid_ms, 0);
-    assert_int_equal(list(&setup, ROWS_OF("p"), false), 0);
-    assert_request_count(&setup, 0);
-    assert_int_equal(sync_all(&setup), 0);
-    assert_requests(&setup, "write p/00001 and p/00009");
-    assert_int_equal(metric(&setup, "tablefuse_queued"), 0);
-    assert_found(&setup, P_ROW("00004"), NULL);
-    assert_int_equal(list(&setup, ROWS_OF("p"), false), 0);
-    assert_request_count(&setup, 0);
-    tear_down_queue(&setup);
+        assert_int_equal(unlink_row(setup, row), 0);
+    assert_int_equal(metric(setup, "tablefuse_queued"), 9);
+    assert_found(setup, P_ROW("00004"), NULL);
+    assert_int_equal(setup->caller.valid_ms, 0);
+    assert_int_equal(list(setup, ROWS_OF("p"), false), 0);
+    assert_request_count(setup, 0);
+    assert_int_equal(sync_all(setup), 0);
+    assert_requests(setup, "write p/00001 and p/00009");
+    assert_int_equal(metric(setup, "tablefuse_queued"), 0);
+    assert_found(setup, P_ROW("00004"), NULL);
+    assert_int_equal(list(setup, ROWS_OF("p"), false), 0);
+    assert_request_count(setup, 0);
 }
 
 static void other_processes_wait_for_the_first_answers(void **state)
@@ -64,70 +61,61 @@ static void without_a_queue_each_delete_is_sent(void **state)
 
 static void a_new_text_waits_for_the_queued_delete(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up_queue(&setup, (struct setup_options){0});
-    add_rows(&setup, "p", 4);
-    begin_rm(&setup, 4);
-    unlink_rows(&setup, 4);
-    memory_store_forget_diary(setup.memory);
-    assert_int_equal(store_text(&setup, EDIT_EXCLUSIVE, P_ROW("00002"), "{\"a\": 1}"), 0);
-    assert_requests(&setup, "write p/00001 and p/00003, write p/00002");
-    assert_found(&setup, P_ROW("00002"), TEXT_OF("00002", "1"));
-    assert_found(&setup, P_ROW("00003"), NULL);
-    assert_request_count(&setup, 0);
-    tear_down_queue(&setup);
+    struct setup *setup = *state;
+    add_rows(setup, "p", 4);
+    begin_rm(setup, 4);
+    unlink_rows(setup, 4);
+    memory_store_forget_diary(setup->memory);
+    assert_int_equal(store_text(setup, EDIT_EXCLUSIVE, P_ROW("00002"), "{\"a\": 1}"), 0);
+    assert_requests(setup, "write p/00001 and p/00003, write p/00002");
+    assert_found(setup, P_ROW("00002"), TEXT_OF("00002", "1"));
+    assert_found(setup, P_ROW("00003"), NULL);
+    assert_request_count(setup, 0);
 }
 
 static void a_version_that_was_not_shown_stays(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up_queue(&setup, (struct setup_options){0});
-    add_rows(&setup, "p", 4);
-    begin_rm(&setup, 4);
-    another_stores(&setup, P_ROW("00002"), "younger");
-    unlink_rows(&setup, 4);
-    assert_found(&setup, P_ROW("00002"), NULL);
-    assert_request_count(&setup, 1);
-    assert_int_equal(sync_all(&setup), -ESTALE);
-    assert_string_equal(setup.caller.call.failure.message,
+    struct setup *setup = *state;
+    add_rows(setup, "p", 4);
+    begin_rm(setup, 4);
+    another_stores(setup, P_ROW("00002"), "younger");
+    unlink_rows(setup, 4);
+    assert_found(setup, P_ROW("00002"), NULL);
+    assert_request_count(setup, 1);
+    assert_int_equal(sync_all(setup), -ESTALE);
+    assert_string_equal(setup->caller.call.failure.message,
                         "another client has changed the entity since it was shown: it is not "
                         "deleted");
     assert_lost("unlink t p/00002 ESTALE;");
-    assert_requests(&setup, "write p/00001 and p/00003, rows [p/00002 p/00003+) 1000, "
-                            "write p/00001 and p/00003");
-    assert_int_equal(sync_all(&setup), 0); /* it was reported */
-    assert_found(&setup, P_ROW("00002"), "younger");
-    assert_int_equal(list(&setup, ROWS_OF("p"), false), 1);
-    assert_request_count(&setup, 0);
-    tear_down_queue(&setup);
+    assert_requests(setup, "write p/00001 and p/00003, rows [p/00002 p/00003+) 1000, "
+                           "write p/00001 and p/00003");
+    assert_int_equal(sync_all(setup), 0); /* it was reported */
+    assert_found(setup, P_ROW("00002"), "younger");
+    assert_int_equal(list(setup, ROWS_OF("p"), false), 1);
+    assert_request_count(setup, 0);
 }
 
 /* By another path the kernel may still show the version before, and so may a thread that has looked
  * the entity up before another one has stored it. */
 static void a_version_that_this_mount_has_stored_is_deleted(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up_queue(&setup, (struct setup_options){0});
-    add_rows(&setup, "p", 5);
-    begin_rm(&setup, 5);
-    assert_int_equal(store_text(&setup, EDIT_NEW, P_ROW("00002"), "{\"a\": 1}"), 0);
-    assert_int_equal(store_text(&setup, EDIT_NEW, P_ROW("00002"), "{\"a\": 2}"), 0);
-    assert_int_equal(store_text(&setup, EDIT_NEW, P_ROW("00003"), "{\"a\": 1}"), 0);
-    another_stores(&setup, P_ROW("00003"), "younger"); /* that is still another client's change */
-    memory_store_forget_diary(setup.memory);
-    unlink_rows(&setup, 5);
-    assert_requests(&setup, "write p/00000");
-    assert_int_equal(sync_all(&setup), -ESTALE);
+    struct setup *setup = *state;
+    add_rows(setup, "p", 5);
+    begin_rm(setup, 5);
+    assert_int_equal(store_text(setup, EDIT_NEW, P_ROW("00002"), "{\"a\": 1}"), 0);
+    assert_int_equal(store_text(setup, EDIT_NEW, P_ROW("00002"), "{\"a\": 2}"), 0);
+    assert_int_equal(store_text(setup, EDIT_NEW, P_ROW("00003"), "{\"a\": 1}"), 0);
+    another_stores(setup, P_ROW("00003"), "younger"); /* that is still another client's change */
+    memory_store_forget_diary(setup->memory);
+    unlink_rows(setup, 5);
+    assert_requests(setup, "write p/00000");
+    assert_int_equal(sync_all(setup), -ESTALE);
     assert_lost("unlink t p/00003 ESTALE;");
-    memory_store_forget_diary(setup.memory);
-    assert_found(&setup, P_ROW("00002"), NULL);
-    assert_found(&setup, P_ROW("00003"), "younger");
-    assert_found(&setup, P_ROW("00004"), NULL);
-    assert_request_count(&setup, 0);
-    tear_down_queue(&setup);
+    memory_store_forget_diary(setup->memory);
+    assert_found(setup, P_ROW("00002"), NULL);
+    assert_found(setup, P_ROW("00003"), "younger");
+    assert_found(setup, P_ROW("00004"), NULL);
+    assert_request_count(setup, 0);
 }
 
 /* With write-back: what was shown has no ETag, and another client may have taken its place since.
@@ -219,87 +207,75 @@ static int be_away(struct memory_store *memory, size_t number, struct call *call
 /* Nothing new is queued, so that the caller gets the answer. What is queued is sent later. */
 static void while_the_service_is_away_nothing_is_queued(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up_queue(&setup, (struct setup_options){0});
-    add_rows(&setup, "p", 5);
-    begin_rm(&setup, 5);
-    setup.memory->fault = be_away;
-    unlink_rows(&setup, 3);
+    struct setup *setup = *state;
+    add_rows(setup, "p", 5);
+    begin_rm(setup, 5);
+    setup->memory->fault = be_away;
+    unlink_rows(setup, 3);
     is_away = true;
-    assert_int_equal(sync_all(&setup), -EIO);
-    assert_string_equal(setup.caller.call.failure.message, "connection refused");
-    assert_int_equal(unlink_row(&setup, 3), -EIO);
-    assert_int_equal(metric(&setup, "tablefuse_queued"), 2);
-    assert_found(&setup, P_ROW("00001"), NULL);
-    assert_row_found(&setup, "p", 3);
+    assert_int_equal(sync_all(setup), -EIO);
+    assert_string_equal(setup->caller.call.failure.message, "connection refused");
+    assert_int_equal(unlink_row(setup, 3), -EIO);
+    assert_int_equal(metric(setup, "tablefuse_queued"), 2);
+    assert_found(setup, P_ROW("00001"), NULL);
+    assert_row_found(setup, "p", 3);
     is_away = false;
-    while (sync_all(&setup) < 0)
-        setup.now_ms += PENDING_AGAIN_MIN_MS;
-    assert_int_equal(unlink_row(&setup, 3), 0);
-    assert_int_equal(sync_all(&setup), 0);
-    assert_int_equal(list(&setup, ROWS_OF("p"), false), 1);
-    tear_down_queue(&setup);
+    while (sync_all(setup) < 0)
+        setup->now_ms += PENDING_AGAIN_MIN_MS;
+    assert_int_equal(unlink_row(setup, 3), 0);
+    assert_int_equal(sync_all(setup), 0);
+    assert_int_equal(list(setup, ROWS_OF("p"), false), 1);
 }
 
 /* `rm -r t/p` names the partition. */
 static void a_directory_waits_for_the_deletes_in_it(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up_queue(&setup, (struct setup_options){0});
-    add_rows(&setup, "p", 4);
-    add_rows(&setup, "q", 1);
-    begin_rm(&setup, 4);
-    unlink_rows(&setup, 4);
-    memory_store_forget_diary(setup.memory);
-    assert_int_equal(remove_at(&setup, PATH), 0);
-    assert_requests(&setup, "write p/00001 and p/00003");
-    assert_partition_found(&setup, "p", -ENOENT);
-    assert_partition_found(&setup, "q", 0);
-    tear_down_queue(&setup);
+    struct setup *setup = *state;
+    add_rows(setup, "p", 4);
+    add_rows(setup, "q", 1);
+    begin_rm(setup, 4);
+    unlink_rows(setup, 4);
+    memory_store_forget_diary(setup->memory);
+    assert_int_equal(remove_at(setup, PATH), 0);
+    assert_requests(setup, "write p/00001 and p/00003");
+    assert_partition_found(setup, "p", -ENOENT);
+    assert_partition_found(setup, "q", 0);
 }
 
 /* `rm -r t` has listed t, and comes to its rmdir. */
 static void a_directory_leaves_its_deletes_to_its_parent(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up_queue(&setup, (struct setup_options){0});
-    memory_store_add_table(setup.memory, "t");
-    add_rows(&setup, "p", 4);
-    setup.process = RM;
-    assert_int_equal(list(&setup, PARTITIONS_OF("t"), false), 1);
-    begin_rm(&setup, 4);
-    unlink_rows(&setup, 4);
-    memory_store_forget_diary(setup.memory);
-    assert_int_equal(remove_at(&setup, PATH), 0);
-    assert_request_count(&setup, 0);
-    assert_int_equal(metric(&setup, "tablefuse_queued"), 3);
-    assert_int_equal(remove_at(&setup, PATH_OF(*PARTITIONS_OF("t"))), 0);
-    assert_requests(&setup, "keys [ ~) 1000, change of tables"); /* with the three */
-    assert_int_equal(metric(&setup, "tablefuse_queued"), 0);
-    tear_down_queue(&setup);
+    struct setup *setup = *state;
+    memory_store_add_table(setup->memory, "t");
+    add_rows(setup, "p", 4);
+    setup->process = RM;
+    assert_int_equal(list(setup, PARTITIONS_OF("t"), false), 1);
+    begin_rm(setup, 4);
+    unlink_rows(setup, 4);
+    memory_store_forget_diary(setup->memory);
+    assert_int_equal(remove_at(setup, PATH), 0);
+    assert_request_count(setup, 0);
+    assert_int_equal(metric(setup, "tablefuse_queued"), 3);
+    assert_int_equal(remove_at(setup, PATH_OF(*PARTITIONS_OF("t"))), 0);
+    assert_requests(setup, "keys [ ~) 1000, change of tables"); /* with the three */
+    assert_int_equal(metric(setup, "tablefuse_queued"), 0);
 }
 
 static void a_failed_delete_is_why_a_directory_is_not_empty(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up_queue(&setup, (struct setup_options){0});
-    add_rows(&setup, "p", 4);
-    begin_rm(&setup, 4);
-    another_stores(&setup, P_ROW("00002"), "younger");
-    unlink_rows(&setup, 4);
-    assert_int_equal(remove_at(&setup, PATH), -ENOTEMPTY);
-    assert_string_equal(setup.caller.call.failure.message,
+    struct setup *setup = *state;
+    add_rows(setup, "p", 4);
+    begin_rm(setup, 4);
+    another_stores(setup, P_ROW("00002"), "younger");
+    unlink_rows(setup, 4);
+    assert_int_equal(remove_at(setup, PATH), -ENOTEMPTY);
+    assert_string_equal(setup->caller.call.failure.message,
                         "a file in it: another client has changed the entity since it was shown: "
                         "it is not deleted");
-    assert_int_equal(remove_at(&setup, PATH), -ENOTEMPTY);
-    assert_string_equal(setup.caller.call.failure.message, "entities are in it");
+    assert_int_equal(remove_at(setup, PATH), -ENOTEMPTY);
+    assert_string_equal(setup->caller.call.failure.message, "entities are in it");
     assert_lost("unlink t p/00002 ESTALE;");
-    assert_found(&setup, P_ROW("00002"), "younger");
-    tear_down_queue(&setup);
+    assert_found(setup, P_ROW("00002"), "younger");
 }
 
 /* It goes with what another client has deleted, but no command has told that a text is lost. */
@@ -352,53 +328,44 @@ static void a_directory_that_is_not_empty_tells_no_lost_text(void **state)
 
 static void what_is_left_at_the_end_is_told(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up_queue(&setup, (struct setup_options){0});
-    add_rows(&setup, "p", 4);
-    begin_rm(&setup, 4);
-    unlink_rows(&setup, 4);
-    gate_store_let(setup.gate, gate_store_arrived(setup.gate)); /* nothing more is answered */
-    assert_int_equal(account_end_changes(setup.account, setup.now_ms), 3);
-    account_abandon_changes(setup.account);
+    struct setup *setup = *state;
+    add_rows(setup, "p", 4);
+    begin_rm(setup, 4);
+    unlink_rows(setup, 4);
+    gate_store_let(setup->gate, gate_store_arrived(setup->gate)); /* nothing more is answered */
+    assert_int_equal(account_end_changes(setup->account, setup->now_ms), 3);
+    account_abandon_changes(setup->account);
     assert_lost(
         "unlink t p/00001 ETIMEDOUT;unlink t p/00002 ETIMEDOUT;unlink t p/00003 ETIMEDOUT;");
-    assert_int_equal(account_unreported_failures(setup.account), 0);
-    assert_int_equal(account_end_changes(setup.account, setup.now_ms), 0);
-    tear_down_queue(&setup);
+    assert_int_equal(account_unreported_failures(setup->account), 0);
+    assert_int_equal(account_end_changes(setup->account, setup->now_ms), 0);
 }
 
 /* What fails at the end is reported by its number alone, as what has failed before. */
 static void what_fails_at_the_end_is_not_told_before(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up_queue(&setup, (struct setup_options){0});
-    add_rows(&setup, "p", 4);
-    begin_rm(&setup, 4);
-    another_stores(&setup, P_ROW("00002"), "younger");
-    unlink_rows(&setup, 4);
-    assert_int_equal(account_unreported_failures(setup.account), 0);
-    assert_int_equal(account_end_changes(setup.account, setup.now_ms + PATIENCE_MS), 0);
-    assert_int_equal(account_unreported_failures(setup.account), 1);
+    struct setup *setup = *state;
+    add_rows(setup, "p", 4);
+    begin_rm(setup, 4);
+    another_stores(setup, P_ROW("00002"), "younger");
+    unlink_rows(setup, 4);
+    assert_int_equal(account_unreported_failures(setup->account), 0);
+    assert_int_equal(account_end_changes(setup->account, setup->now_ms + PATIENCE_MS), 0);
+    assert_int_equal(account_unreported_failures(setup->account), 1);
     assert_lost("unlink t p/00002 ESTALE;");
-    assert_int_equal(sync_all(&setup), -ESTALE);
-    assert_int_equal(account_unreported_failures(setup.account), 0);
-    tear_down_queue(&setup);
+    assert_int_equal(sync_all(setup), -ESTALE);
+    assert_int_equal(account_unreported_failures(setup->account), 0);
 }
 
 static void at_the_end_all_is_sent(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up_queue(&setup, (struct setup_options){0});
-    add_rows(&setup, "p", 4);
-    begin_rm(&setup, 4);
-    unlink_rows(&setup, 4);
-    memory_store_forget_diary(setup.memory);
-    assert_int_equal(account_end_changes(setup.account, setup.now_ms + PATIENCE_MS), 0);
-    assert_requests(&setup, "write p/00001 and p/00003");
-    tear_down_queue(&setup);
+    struct setup *setup = *state;
+    add_rows(setup, "p", 4);
+    begin_rm(setup, 4);
+    unlink_rows(setup, 4);
+    memory_store_forget_diary(setup->memory);
+    assert_int_equal(account_end_changes(setup->account, setup->now_ms + PATIENCE_MS), 0);
+    assert_requests(setup, "write p/00001 and p/00003");
 }
 
 /* Each deleted row alone would leave a page of some 400 bytes. */
@@ -427,24 +394,24 @@ static void many_deletes_leave_the_other_pages(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_process_that_has_listed_deletes_in_batches),
+        TEST_WITH(account_queue, a_process_that_has_listed_deletes_in_batches),
         cmocka_unit_test(other_processes_wait_for_the_first_answers),
         cmocka_unit_test(without_a_queue_each_delete_is_sent),
-        cmocka_unit_test(a_new_text_waits_for_the_queued_delete),
-        cmocka_unit_test(a_version_that_was_not_shown_stays),
-        cmocka_unit_test(a_version_that_this_mount_has_stored_is_deleted),
+        TEST_WITH(account_queue, a_new_text_waits_for_the_queued_delete),
+        TEST_WITH(account_queue, a_version_that_was_not_shown_stays),
+        TEST_WITH(account_queue, a_version_that_this_mount_has_stored_is_deleted),
         cmocka_unit_test(what_was_not_stored_when_it_was_shown_is_deleted_at_once),
         cmocka_unit_test(after_an_fsync_that_told_of_a_conflict_the_next_text_overwrites),
         cmocka_unit_test(after_a_failure_the_next_delete_is_sent_at_once),
-        cmocka_unit_test(while_the_service_is_away_nothing_is_queued),
-        cmocka_unit_test(a_directory_waits_for_the_deletes_in_it),
-        cmocka_unit_test(a_directory_leaves_its_deletes_to_its_parent),
-        cmocka_unit_test(a_failed_delete_is_why_a_directory_is_not_empty),
+        TEST_WITH(account_queue, while_the_service_is_away_nothing_is_queued),
+        TEST_WITH(account_queue, a_directory_waits_for_the_deletes_in_it),
+        TEST_WITH(account_queue, a_directory_leaves_its_deletes_to_its_parent),
+        TEST_WITH(account_queue, a_failed_delete_is_why_a_directory_is_not_empty),
         cmocka_unit_test(a_removed_directory_tells_no_lost_text),
         cmocka_unit_test(a_directory_that_is_not_empty_tells_no_lost_text),
-        cmocka_unit_test(what_is_left_at_the_end_is_told),
-        cmocka_unit_test(what_fails_at_the_end_is_not_told_before),
-        cmocka_unit_test(at_the_end_all_is_sent),
+        TEST_WITH(account_queue, what_is_left_at_the_end_is_told),
+        TEST_WITH(account_queue, what_fails_at_the_end_is_not_told_before),
+        TEST_WITH(account_queue, at_the_end_all_is_sent),
         cmocka_unit_test(many_deletes_leave_the_other_pages),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,89 +14,74 @@ static int64_t asked_ms_at(struct fetching *fetching, struct bytes lo)
 
 static void a_page_is_asked_for_once_and_kept(void **state)
 {
-    (void)state;
-    struct fetching fetching;
-    fetching_set_up(&fetching, (struct fetching_options){0});
-    fetching_add_rows(&fetching, "p", 2500);
+    struct fetching *fetching = *state;
+    fetching_add_rows(fetching, "p", 2500);
     struct fetch fetch = fetch_of(PARTITION, 1000);
-    assert_known(&fetching, "t", PARTITION, true, KNOWN_NOT);
-    assert_known(&fetching, NULL, TABLE_T, true, KNOWN_NOT);
-    assert_int_equal(fetch_rows(&fetching, &fetch), 1000);
-    assert_int_equal(fetching.memory->asked, 1);
-    assert_request(&fetching, 1, ASKED_QUERY, PARTITION, 1000);
-    assert_false(fetching.memory->diary[0].keys_only);
-    assert_known(&fetching, "t", PARTITION, false, KNOWN_ROWS);
-    assert_known(&fetching, NULL, TABLE_T, false, KNOWN_ROWS); /* it answered: so it is there */
-    assert_known(&fetching, "u", PARTITION, true, KNOWN_NOT);
+    assert_known(fetching, "t", PARTITION, true, KNOWN_NOT);
+    assert_known(fetching, NULL, TABLE_T, true, KNOWN_NOT);
+    assert_int_equal(fetch_rows(fetching, &fetch), 1000);
+    assert_int_equal(fetching->memory->asked, 1);
+    assert_request(fetching, 1, ASKED_QUERY, PARTITION, 1000);
+    assert_false(fetching->memory->diary[0].keys_only);
+    assert_known(fetching, "t", PARTITION, false, KNOWN_ROWS);
+    assert_known(fetching, NULL, TABLE_T, false, KNOWN_ROWS); /* it answered: so it is there */
+    assert_known(fetching, "u", PARTITION, true, KNOWN_NOT);
     struct fetcher_stats stats;
-    fetcher_stats(fetching.fetcher, &stats);
+    fetcher_stats(fetching->fetcher, &stats);
     assert_int_equal(stats.flights, 1);
     assert_int_equal(stats.joined, 0);
-    fetching_tear_down(&fetching);
 }
 
 static void keys_are_asked_for_alone(void **state)
 {
-    (void)state;
-    struct fetching fetching;
-    fetching_set_up(&fetching, (struct fetching_options){0});
-    fetching_add_rows(&fetching, "p", 3);
+    struct fetching *fetching = *state;
+    fetching_add_rows(fetching, "p", 3);
     struct fetch fetch = fetch_of(PARTITION, 1000);
     fetch.keys_only = true;
-    assert_int_equal(fetch_rows(&fetching, &fetch), 3);
-    assert_true(fetching.memory->diary[0].keys_only);
-    assert_known(&fetching, "t", PARTITION, true, KNOWN_ROWS);
-    assert_known(&fetching, "t", PARTITION, false, KNOWN_NOT);
-    fetching_tear_down(&fetching);
+    assert_int_equal(fetch_rows(fetching, &fetch), 3);
+    assert_true(fetching->memory->diary[0].keys_only);
+    assert_known(fetching, "t", PARTITION, true, KNOWN_ROWS);
+    assert_known(fetching, "t", PARTITION, false, KNOWN_NOT);
 }
 
 static void one_row_is_got_by_itself(void **state)
 {
-    (void)state;
-    struct fetching fetching;
-    fetching_set_up(&fetching, (struct fetching_options){0});
-    memory_store_add_strings(fetching.memory, "p", "");
-    fetching_add_rows(&fetching, "p", 3);
+    struct fetching *fetching = *state;
+    memory_store_add_strings(fetching->memory, "p", "");
+    fetching_add_rows(fetching, "p", 3);
     struct fetch fetch = fetch_of(ROW("00001"), 1);
-    assert_int_equal(fetch_rows(&fetching, &fetch), 1);
-    assert_request(&fetching, 1, ASKED_GET, (struct range){fetch.range.lo, fetch.range.lo}, 0);
-    assert_known(&fetching, "t", ROW("00001"), false, KNOWN_ROWS);
-    assert_known(&fetching, "t", ROW("00002"), false, KNOWN_NOT);
+    assert_int_equal(fetch_rows(fetching, &fetch), 1);
+    assert_request(fetching, 1, ASKED_GET, (struct range){fetch.range.lo, fetch.range.lo}, 0);
+    assert_known(fetching, "t", ROW("00001"), false, KNOWN_ROWS);
+    assert_known(fetching, "t", ROW("00002"), false, KNOWN_NOT);
     fetch.range = ROW(""); /* the empty RowKey's begins where its partition does */
-    assert_int_equal(fetch_rows(&fetching, &fetch), 1);
-    assert_request(&fetching, 2, ASKED_GET, (struct range){B("p\0"), B("p\0")}, 0);
-    fetching_tear_down(&fetching);
+    assert_int_equal(fetch_rows(fetching, &fetch), 1);
+    assert_request(fetching, 2, ASKED_GET, (struct range){B("p\0"), B("p\0")}, 0);
 }
 
 static void one_row_that_is_not_there_is_known(void **state)
 {
-    (void)state;
-    struct fetching fetching;
-    fetching_set_up(&fetching, (struct fetching_options){0});
-    fetching_add_rows(&fetching, "p", 1);
+    struct fetching *fetching = *state;
+    fetching_add_rows(fetching, "p", 1);
     struct fetch fetch = fetch_of(ROW("00001"), 1);
-    assert_int_equal(fetch_rows(&fetching, &fetch), 0);
-    assert_int_equal(fetching.memory->asked, 1);
-    assert_known(&fetching, "t", ROW("00001"), false, KNOWN_EMPTY);
-    assert_known(&fetching, NULL, TABLE_T, false, KNOWN_ROWS);
-    fetching_tear_down(&fetching);
+    assert_int_equal(fetch_rows(fetching, &fetch), 0);
+    assert_int_equal(fetching->memory->asked, 1);
+    assert_known(fetching, "t", ROW("00001"), false, KNOWN_EMPTY);
+    assert_known(fetching, NULL, TABLE_T, false, KNOWN_ROWS);
 }
 
 static void what_is_no_single_text_is_queried(void **state)
 {
-    (void)state;
+    struct fetching *fetching = *state;
     static const struct range partitions = {B("p"), B("p\x01")};
-    struct fetching fetching;
-    fetching_set_up(&fetching, (struct fetching_options){0});
-    fetching_add_rows(&fetching, "p", 3);
+    fetching_add_rows(fetching, "p", 3);
     struct fetch fetches[] = {fetch_of(partitions, 1), fetch_of(ROW("00001"), 2),
                               fetch_of(ROW("00001"), 1)};
     fetches[2].keys_only = true;
     for (size_t i = 0; i < ARRAY_SIZE(fetches); i++) {
-        assert_int_equal(fetch_rows(&fetching, &fetches[i]), 1);
-        assert_request(&fetching, i + 1, ASKED_QUERY, fetches[i].range, fetches[i].top);
+        assert_int_equal(fetch_rows(fetching, &fetches[i]), 1);
+        assert_request(fetching, i + 1, ASKED_QUERY, fetches[i].range, fetches[i].top);
     }
-    fetching_tear_down(&fetching);
 }
 
 static void a_table_that_is_gone_is_forgotten(void **state)
@@ -223,18 +208,15 @@ static int query_page(struct fetching *fetching, const struct query *query, stru
 
 static void a_page_that_is_not_kept_is_handed_out(void **state)
 {
-    (void)state;
-    struct fetching fetching;
-    fetching_set_up(&fetching, (struct fetching_options){0});
-    fetching_add_rows(&fetching, "p", 3);
+    struct fetching *fetching = *state;
+    fetching_add_rows(fetching, "p", 3);
     struct query query = {.table = "t", .range = PARTITION, .top = 2};
     struct answer answer = {0};
-    assert_int_equal(query_page_with(&fetching, &query, false, &answer), 0);
+    assert_int_equal(query_page_with(fetching, &query, false, &answer), 0);
     assert_int_equal(page_rows(answer.page), 2);
-    assert_known(&fetching, "t", PARTITION, true, KNOWN_NOT);
-    assert_known(&fetching, NULL, TABLE_T, true, KNOWN_ROWS); /* but the table is there */
+    assert_known(fetching, "t", PARTITION, true, KNOWN_NOT);
+    assert_known(fetching, NULL, TABLE_T, true, KNOWN_ROWS); /* but the table is there */
     answer_finish(&answer);
-    fetching_tear_down(&fetching);
 }
 
 /* Goes on to the next page with rows, or to the end. */
@@ -361,32 +343,29 @@ static void a_query_that_begins_anew_ends_with_its_partition(void **state)
  * token's request. */
 static void a_row_of_a_filter_is_as_young_as_its_page(void **state)
 {
-    (void)state;
-    struct fetching fetching;
+    struct fetching *fetching = *state;
     struct page *page;
     struct answer answer = {0};
     struct run run = {0};
     int64_t requested_ms;
-    fetching_set_up(&fetching, (struct fetching_options){0});
-    fetching_add_rows(&fetching, "p", 4);
+    fetching_add_rows(fetching, "p", 4);
     struct query query = {
         .table = "t", .range = PARTITION, .top = 2, .filter = "PartitionKey eq 'p'"};
-    query_rows(&fetching, &query, &answer);
+    query_rows(fetching, &query, &answer);
     struct fetch fetch = {.table = "t", .range = ROW("00003"), .top = 1};
-    assert_int_equal(fetch_page(&fetching, &fetch, &page), 0);
+    assert_int_equal(fetch_page(fetching, &fetch, &page), 0);
     page_unref(page);
-    memory_store_write(fetching.memory, &(struct write){.kind = WRITE_UPSERT_REPLACE,
-                                                        .position = ROW("00003").lo,
-                                                        .text = BYTES_LITERAL("{}")});
-    query_rows(&fetching, &query, &answer);
+    memory_store_write(fetching->memory, &(struct write){.kind = WRITE_UPSERT_REPLACE,
+                                                         .position = ROW("00003").lo,
+                                                         .text = BYTES_LITERAL("{}")});
+    query_rows(fetching, &query, &answer);
     assert_bytes(page_position(answer.page, 1), ROW("00003").lo);
-    struct question question = {"t", ROW("00003"), fetching_since_ttl(&fetching), false};
-    assert_int_equal(range_cache_next(fetching.cache, &question, &run, &requested_ms, NULL),
+    struct question question = {"t", ROW("00003"), fetching_since_ttl(fetching), false};
+    assert_int_equal(range_cache_next(fetching->cache, &question, &run, &requested_ms, NULL),
                      KNOWN_ROWS);
     assert_bytes(page_etag(run.page, run.begin), page_etag(answer.page, 1));
     page_unref(run.page);
     answer_finish(&answer);
-    fetching_tear_down(&fetching);
 }
 
 static void a_scans_pages_are_kept_and_counted(void **state)
@@ -435,23 +414,20 @@ static int refuse_all_pages(struct memory_store *self, size_t number, struct cal
 
 static void pages_that_are_too_large_are_asked_for_in_pieces(void **state)
 {
-    (void)state;
+    struct fetching *fetching = *state;
     static const int tops[] = {1000, 125, 15, 1};
-    struct fetching fetching;
-    fetching_set_up(&fetching, (struct fetching_options){0});
-    fetching_add_rows(&fetching, "p", 40);
+    fetching_add_rows(fetching, "p", 40);
     struct fetch fetch = fetch_of(PARTITION, 1000);
-    fetching.memory->fault = refuse_large_pages;
-    assert_int_equal(fetch_rows(&fetching, &fetch), 15);
-    assert_int_equal(fetching.memory->asked, 3);
-    memory_store_forget_diary(fetching.memory);
-    fetching.memory->fault = refuse_all_pages;
+    fetching->memory->fault = refuse_large_pages;
+    assert_int_equal(fetch_rows(fetching, &fetch), 15);
+    assert_int_equal(fetching->memory->asked, 3);
+    memory_store_forget_diary(fetching->memory);
+    fetching->memory->fault = refuse_all_pages;
     struct page *page;
-    assert_int_equal(fetch_page(&fetching, &fetch, &page), -EFBIG);
-    assert_int_equal(fetching.memory->asked, ARRAY_SIZE(tops));
+    assert_int_equal(fetch_page(fetching, &fetch, &page), -EFBIG);
+    assert_int_equal(fetching->memory->asked, ARRAY_SIZE(tops));
     for (size_t i = 0; i < ARRAY_SIZE(tops); i++)
-        assert_request(&fetching, i + 1, ASKED_QUERY, PARTITION, tops[i]);
-    fetching_tear_down(&fetching);
+        assert_request(fetching, i + 1, ASKED_QUERY, PARTITION, tops[i]);
 }
 
 static void an_answer_is_as_old_as_its_question(void **state)
@@ -480,11 +456,11 @@ static void an_answer_is_as_old_as_its_question(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_page_is_asked_for_once_and_kept),
-        cmocka_unit_test(keys_are_asked_for_alone),
-        cmocka_unit_test(one_row_is_got_by_itself),
-        cmocka_unit_test(one_row_that_is_not_there_is_known),
-        cmocka_unit_test(what_is_no_single_text_is_queried),
+        TEST_WITH(fetching, a_page_is_asked_for_once_and_kept),
+        TEST_WITH(fetching, keys_are_asked_for_alone),
+        TEST_WITH(fetching, one_row_is_got_by_itself),
+        TEST_WITH(fetching, one_row_that_is_not_there_is_known),
+        TEST_WITH(fetching, what_is_no_single_text_is_queried),
         cmocka_unit_test(a_table_that_is_gone_is_forgotten),
         cmocka_unit_test(a_refusal_changes_nothing_that_is_known),
         cmocka_unit_test(empty_pages_are_followed),
@@ -494,10 +470,10 @@ int main(void)
         cmocka_unit_test(a_row_that_was_stored_between_two_pages_stays_known),
         cmocka_unit_test(a_token_that_is_older_than_ttl_is_not_used),
         cmocka_unit_test(a_query_that_begins_anew_ends_with_its_partition),
-        cmocka_unit_test(a_row_of_a_filter_is_as_young_as_its_page),
+        TEST_WITH(fetching, a_row_of_a_filter_is_as_young_as_its_page),
         cmocka_unit_test(a_scans_pages_are_kept_and_counted),
-        cmocka_unit_test(a_page_that_is_not_kept_is_handed_out),
-        cmocka_unit_test(pages_that_are_too_large_are_asked_for_in_pieces),
+        TEST_WITH(fetching, a_page_that_is_not_kept_is_handed_out),
+        TEST_WITH(fetching, pages_that_are_too_large_are_asked_for_in_pieces),
         cmocka_unit_test(an_answer_is_as_old_as_its_question),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -113,27 +113,26 @@ static void many_are_listed_by_what_they_share(void **state)
     assert_table("x xa1 xa2 xb1 xb2", "x xa+ xb+ ");
 }
 
+DEFINE_FIXTURE(level, struct setup, set_up(test), tear_down(test))
+
 static void it_tells_what_its_names_show(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up(&setup);
-    parts_add(&setup.parts, "a1 a2 a3 b1 c", 3);
-    assert_names(&setup, "a+ b1 c ");
-    assert_int_equal(level_shows(setup.level, B("b1"), false), LEVEL_SHOWS_NAME);
-    assert_int_equal(level_shows(setup.level, B("b"), false), LEVEL_SHOWS_NOTHING);
-    assert_int_equal(level_shows(setup.level, B("b2"), false), LEVEL_SHOWS_NOTHING);
-    assert_int_equal(level_shows(setup.level, B(""), false), LEVEL_SHOWS_NOTHING);
-    assert_int_equal(level_shows(setup.level, B("d"), false), LEVEL_SHOWS_NOTHING);
-    assert_int_equal(level_shows(setup.level, B("a1"), false), LEVEL_SHOWS_PREFIX);
-    assert_int_equal(level_shows(setup.level, B("a"), false), LEVEL_SHOWS_PREFIX);
-    assert_int_equal(level_shows(setup.level, B("a"), true), LEVEL_SHOWS_NAME);
-    assert_int_equal(level_shows(setup.level, B("b"), true), LEVEL_SHOWS_NAME);
-    assert_int_equal(level_shows(setup.level, B("b1"), true), LEVEL_SHOWS_NAME);
-    assert_int_equal(level_shows(setup.level, B("b10"), true), LEVEL_SHOWS_NOTHING);
-    assert_int_equal(level_shows(setup.level, B("a11"), true), LEVEL_SHOWS_PREFIX);
-    assert_int_equal(level_shows(setup.level, B("d"), true), LEVEL_SHOWS_NOTHING);
-    tear_down(&setup);
+    struct setup *setup = *state;
+    parts_add(&setup->parts, "a1 a2 a3 b1 c", 3);
+    assert_names(setup, "a+ b1 c ");
+    assert_int_equal(level_shows(setup->level, B("b1"), false), LEVEL_SHOWS_NAME);
+    assert_int_equal(level_shows(setup->level, B("b"), false), LEVEL_SHOWS_NOTHING);
+    assert_int_equal(level_shows(setup->level, B("b2"), false), LEVEL_SHOWS_NOTHING);
+    assert_int_equal(level_shows(setup->level, B(""), false), LEVEL_SHOWS_NOTHING);
+    assert_int_equal(level_shows(setup->level, B("d"), false), LEVEL_SHOWS_NOTHING);
+    assert_int_equal(level_shows(setup->level, B("a1"), false), LEVEL_SHOWS_PREFIX);
+    assert_int_equal(level_shows(setup->level, B("a"), false), LEVEL_SHOWS_PREFIX);
+    assert_int_equal(level_shows(setup->level, B("a"), true), LEVEL_SHOWS_NAME);
+    assert_int_equal(level_shows(setup->level, B("b"), true), LEVEL_SHOWS_NAME);
+    assert_int_equal(level_shows(setup->level, B("b1"), true), LEVEL_SHOWS_NAME);
+    assert_int_equal(level_shows(setup->level, B("b10"), true), LEVEL_SHOWS_NOTHING);
+    assert_int_equal(level_shows(setup->level, B("a11"), true), LEVEL_SHOWS_PREFIX);
+    assert_int_equal(level_shows(setup->level, B("d"), true), LEVEL_SHOWS_NOTHING);
 }
 
 static void a_prefix_lists_what_starts_so(void **state)
@@ -167,61 +166,52 @@ static void rows_are_read_until_there_are_many(void **state)
 
 static void names_are_kept(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up(&setup);
-    parts_add(&setup.parts, "a1 a2 a3 b1 c", 3);
-    assert_name(&setup, 2, "c ");
-    assert_name(&setup, 1, "b1 ");
-    assert_names_from(&setup, 3, "");
-    size_t asked = parts_asked(&setup.parts);
-    setup.parts.now_ms += 100 * (int64_t)TTL_MS;
-    assert_names(&setup, "a+ b1 c ");
-    assert_name(&setup, 0, "a+ ");
-    assert_int_equal(parts_asked(&setup.parts), asked);
-    assert_int_equal(level_requested_ms(setup.level), 100000);
-    tear_down(&setup);
+    struct setup *setup = *state;
+    parts_add(&setup->parts, "a1 a2 a3 b1 c", 3);
+    assert_name(setup, 2, "c ");
+    assert_name(setup, 1, "b1 ");
+    assert_names_from(setup, 3, "");
+    size_t asked = parts_asked(&setup->parts);
+    setup->parts.now_ms += 100 * (int64_t)TTL_MS;
+    assert_names(setup, "a+ b1 c ");
+    assert_name(setup, 0, "a+ ");
+    assert_int_equal(parts_asked(&setup->parts), asked);
+    assert_int_equal(level_requested_ms(setup->level), 100000);
 }
 
 static void the_same_level_again_costs_nothing_within_ttl(void **state)
 {
-    (void)state;
-    struct setup setup;
+    struct setup *setup = *state;
     struct level *other;
-    set_up(&setup);
-    parts_add_many(&setup.parts, 35, 3);
+    parts_add_many(&setup->parts, 35, 3);
     static const char expected[] = "p000+ p001+ p002+ p003+ ";
-    assert_names(&setup, expected);
-    size_t asked = parts_asked(&setup.parts);
-    assert_int_equal(level_create(&setup.parts.listings, &table, &other), 0);
-    level_destroy(TAKE_PTR(setup.level));
-    setup.level = other;
-    setup.parts.now_ms += TTL_MS;
-    begin(&setup);
-    assert_names(&setup, expected);
-    assert_int_equal(parts_asked(&setup.parts), asked);
-    setup.parts.now_ms += 1;
-    begin(&setup);
-    assert_names(&setup, expected);
-    assert_true(parts_asked(&setup.parts) > asked);
-    tear_down(&setup);
+    assert_names(setup, expected);
+    size_t asked = parts_asked(&setup->parts);
+    assert_int_equal(level_create(&setup->parts.listings, &table, &other), 0);
+    level_destroy(TAKE_PTR(setup->level));
+    setup->level = other;
+    setup->parts.now_ms += TTL_MS;
+    begin(setup);
+    assert_names(setup, expected);
+    assert_int_equal(parts_asked(&setup->parts), asked);
+    setup->parts.now_ms += 1;
+    begin(setup);
+    assert_names(setup, expected);
+    assert_true(parts_asked(&setup->parts) > asked);
 }
 
 static void begun_anew_it_sees_what_changed(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up(&setup);
-    parts_add(&setup.parts, "a b c d", 1);
-    assert_names(&setup, "a b c d ");
+    struct setup *setup = *state;
+    parts_add(&setup->parts, "a b c d", 1);
+    assert_names(setup, "a b c d ");
     struct write write = {.kind = WRITE_INSERT, .position = B("b2\0x"), .text = B("{}")};
-    (void)parts_asked(&setup.parts);
-    memory_store_write(setup.parts.memory, &write);
-    assert_names(&setup, "a b c d ");
-    setup.parts.now_ms += TTL_MS + 1;
-    begin(&setup);
-    assert_names(&setup, "a b+ c d ");
-    tear_down(&setup);
+    (void)parts_asked(&setup->parts);
+    memory_store_write(setup->parts.memory, &write);
+    assert_names(setup, "a b c d ");
+    setup->parts.now_ms += TTL_MS + 1;
+    begin(setup);
+    assert_names(setup, "a b+ c d ");
 }
 
 /* Names cannot be sought; rows can be read. */
@@ -327,12 +317,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(few_partitions_are_listed_themselves),
         cmocka_unit_test(many_are_listed_by_what_they_share),
-        cmocka_unit_test(it_tells_what_its_names_show),
+        TEST_WITH(level, it_tells_what_its_names_show),
         cmocka_unit_test(a_prefix_lists_what_starts_so),
         cmocka_unit_test(rows_are_read_until_there_are_many),
-        cmocka_unit_test(names_are_kept),
-        cmocka_unit_test(the_same_level_again_costs_nothing_within_ttl),
-        cmocka_unit_test(begun_anew_it_sees_what_changed),
+        TEST_WITH(level, names_are_kept),
+        TEST_WITH(level, the_same_level_again_costs_nothing_within_ttl),
+        TEST_WITH(level, begun_anew_it_sees_what_changed),
         cmocka_unit_test(a_failure_is_told_and_the_rest_comes),
         cmocka_unit_test(a_reader_may_take_long),
         cmocka_unit_test(a_name_added_behind_the_reader_is_not_shown),

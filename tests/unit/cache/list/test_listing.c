@@ -4,27 +4,24 @@
 
 static void rows_come_a_page_a_request_and_opening_is_free(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up(&setup, (struct setup_options){0});
-    add_rows(&setup, "p", 2500);
-    memory_store_add_strings(setup.memory, "p!", "not ours");
-    struct listing *listing = open_listing(&setup, ROWS_OF("p"));
-    assert_int_equal(setup.memory->asked, 0);
+    struct setup *setup = *state;
+    add_rows(setup, "p", 2500);
+    memory_store_add_strings(setup->memory, "p!", "not ours");
+    struct listing *listing = open_listing(setup, ROWS_OF("p"));
+    assert_int_equal(setup->memory->asked, 0);
     uint64_t number = 0;
     for (uint64_t cookie = 0; cookie < 2500; cookie++) {
         struct listing_entry entry;
-        assert_row(&setup, listing, cookie);
-        assert_int_equal(next_entry(&setup, listing, cookie, false, &entry), 1); /* costs nothing */
+        assert_row(setup, listing, cookie);
+        assert_int_equal(next_entry(setup, listing, cookie, false, &entry), 1); /* costs nothing */
         assert_true(entry.number > number);
         number = entry.number;
-        assert_int_equal(setup.memory->asked, cookie / 1000 + 1);
+        assert_int_equal(setup->memory->asked, cookie / 1000 + 1);
     }
-    assert_end(&setup, listing, 2500);
-    assert_false(setup.memory->diary[1].is_continued); /* no token is kept over a pause */
-    assert_requests(&setup, "rows [p/ p+) 1000, rows [p/00999+ p+) 1000, rows [p/01999+ p+) 1000");
+    assert_end(setup, listing, 2500);
+    assert_false(setup->memory->diary[1].is_continued); /* no token is kept over a pause */
+    assert_requests(setup, "rows [p/ p+) 1000, rows [p/00999+ p+) 1000, rows [p/01999+ p+) 1000");
     listing_close(listing);
-    tear_down(&setup);
 }
 
 /* Of a table of three partitions, or of all tables. */
@@ -60,18 +57,15 @@ static void numbers_of_partitions_say_their_order(void **state)
 
 static void what_is_empty_is_known_to_be(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up(&setup, (struct setup_options){0});
-    add_rows(&setup, "p", 3);
-    assert_int_equal(list(&setup, ROWS_OF("q"), false), 0);
-    assert_int_equal(list(&setup, ROWS_OF("q"), true), 0);
-    assert_partition_found(&setup, "q", -ENOENT);
-    assert_requests(&setup, "rows [q/ q+) 1000");
-    assert_int_equal(list(&setup, TABLES, true), 0);
-    assert_int_equal(list(&setup, TABLES, true), 0);
-    assert_requests(&setup, "tables"); /* that rows of t were read tells nothing of the others */
-    tear_down(&setup);
+    struct setup *setup = *state;
+    add_rows(setup, "p", 3);
+    assert_int_equal(list(setup, ROWS_OF("q"), false), 0);
+    assert_int_equal(list(setup, ROWS_OF("q"), true), 0);
+    assert_partition_found(setup, "q", -ENOENT);
+    assert_requests(setup, "rows [q/ q+) 1000");
+    assert_int_equal(list(setup, TABLES, true), 0);
+    assert_int_equal(list(setup, TABLES, true), 0);
+    assert_requests(setup, "tables"); /* that rows of t were read tells nothing of the others */
 }
 
 static void seeking_back_reads_from_a_bookmark(void **state)
@@ -97,30 +91,27 @@ static void seeking_back_reads_from_a_bookmark(void **state)
 
 static void rewinding_asks_anew_after_a_ttl(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up(&setup, (struct setup_options){0});
-    add_rows(&setup, "p", 3);
-    struct listing *listing = open_listing(&setup, ROWS_OF("p"));
-    assert_row(&setup, listing, 0);
-    assert_row(&setup, listing, 1);
-    assert_requests(&setup, "rows [p/ p+) 1000");
-    setup.now_ms += TTL_MS;
-    assert_row(&setup, listing, 0);
-    assert_requests(&setup, "");
-    setup.now_ms += 1;
-    assert_row(&setup, listing, 1); /* goes on with what it has */
-    assert_requests(&setup, "");
-    assert_row(&setup, listing, 0);
-    assert_requests(&setup, "rows [p/ p+) 1000");
-    setup.now_ms += KEPT_MS + 1; /* nothing is shown that is older than 30 s */
-    assert_row(&setup, listing, 1);
-    assert_requests(&setup, "rows [p/00000+ p+) 1000");
-    assert_row(&setup, listing, 2);
-    assert_end(&setup, listing, 3);
-    assert_requests(&setup, "");
+    struct setup *setup = *state;
+    add_rows(setup, "p", 3);
+    struct listing *listing = open_listing(setup, ROWS_OF("p"));
+    assert_row(setup, listing, 0);
+    assert_row(setup, listing, 1);
+    assert_requests(setup, "rows [p/ p+) 1000");
+    setup->now_ms += TTL_MS;
+    assert_row(setup, listing, 0);
+    assert_requests(setup, "");
+    setup->now_ms += 1;
+    assert_row(setup, listing, 1); /* goes on with what it has */
+    assert_requests(setup, "");
+    assert_row(setup, listing, 0);
+    assert_requests(setup, "rows [p/ p+) 1000");
+    setup->now_ms += KEPT_MS + 1; /* nothing is shown that is older than 30 s */
+    assert_row(setup, listing, 1);
+    assert_requests(setup, "rows [p/00000+ p+) 1000");
+    assert_row(setup, listing, 2);
+    assert_end(setup, listing, 3);
+    assert_requests(setup, "");
     listing_close(listing);
-    tear_down(&setup);
 }
 
 /* The first row is deleted meanwhile: what stood after a cookie is known no more. */
@@ -222,21 +213,18 @@ static int refuse_large_pages(struct memory_store *self, size_t number, struct c
 
 static void pages_that_are_too_large_are_asked_for_in_pieces(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up(&setup, (struct setup_options){0});
+    struct setup *setup = *state;
     _cleanup_(freep) char *large = calloc(1, LARGE_ROW_BYTES + 1);
     memset(large, 'e', LARGE_ROW_BYTES);
-    add_rows_with(&setup, "p", 40, large);
-    setup.memory->fault = refuse_large_pages;
-    struct listing *listing = open_listing(&setup, ROWS_OF("p"));
+    add_rows_with(setup, "p", 40, large);
+    setup->memory->fault = refuse_large_pages;
+    struct listing *listing = open_listing(setup, ROWS_OF("p"));
     for (uint64_t cookie = 0; cookie < 40; cookie++)
-        assert_row(&setup, listing, cookie);
-    assert_end(&setup, listing, 40);
-    assert_requests(&setup, "rows [p/ p+) 1000, rows [p/ p+) 125, rows [p/ p+) 15, "
-                            "rows [p/00014+ p+) 31"); /* as many as fit in 32 MiB */
+        assert_row(setup, listing, cookie);
+    assert_end(setup, listing, 40);
+    assert_requests(setup, "rows [p/ p+) 1000, rows [p/ p+) 125, rows [p/ p+) 15, "
+                           "rows [p/00014+ p+) 31"); /* as many as fit in 32 MiB */
     listing_close(listing);
-    tear_down(&setup);
 }
 
 static void empty_pages_take_their_time(void **state)
@@ -310,47 +298,41 @@ static void entries_hold_as_long_as_their_page_is_young(void **state)
 
 static void what_was_told_younger_is_not_held_older(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up(&setup, (struct setup_options){0});
-    add_rows(&setup, "p", 3);
-    struct listing *listing = open_listing(&setup, ROWS_OF("p"));
-    assert_row(&setup, listing, 0);
-    setup.now_ms += TTL_MS;
-    assert_row_found(&setup, "p", 2);
-    assert_int_equal(setup.caller.valid_ms, 0);
-    setup.now_ms += 1;
-    assert_row_found(&setup, "p", 2);
-    assert_int_equal(setup.caller.valid_ms, TTL_MS);
-    assert_row(&setup, listing, 1);
-    assert_int_equal(setup.shown_ms, FRESHNESS_REPEAT_MS);
-    assert_row(&setup, listing, 2); /* the listing's own text, which is old */
-    assert_int_equal(setup.shown_ms, 0);
+    struct setup *setup = *state;
+    add_rows(setup, "p", 3);
+    struct listing *listing = open_listing(setup, ROWS_OF("p"));
+    assert_row(setup, listing, 0);
+    setup->now_ms += TTL_MS;
+    assert_row_found(setup, "p", 2);
+    assert_int_equal(setup->caller.valid_ms, 0);
+    setup->now_ms += 1;
+    assert_row_found(setup, "p", 2);
+    assert_int_equal(setup->caller.valid_ms, TTL_MS);
+    assert_row(setup, listing, 1);
+    assert_int_equal(setup->shown_ms, FRESHNESS_REPEAT_MS);
+    assert_row(setup, listing, 2); /* the listing's own text, which is old */
+    assert_int_equal(setup->shown_ms, 0);
     listing_close(listing);
-    tear_down(&setup);
 }
 
 static void names_of_long_ago_do_not_hold(void **state)
 {
-    (void)state;
+    struct setup *setup = *state;
     static const struct directory level = {
         .kind = DIRECTORY_AUTO, .table = "t", .range = {B(""), B(POSITION_END)}};
-    struct setup setup;
-    set_up(&setup, (struct setup_options){0});
-    add_rows(&setup, "p", 1);
-    add_rows(&setup, "q", 1);
-    add_rows(&setup, "r", 1);
-    struct listing *listing = open_listing(&setup, &level);
+    add_rows(setup, "p", 1);
+    add_rows(setup, "q", 1);
+    add_rows(setup, "r", 1);
+    struct listing *listing = open_listing(setup, &level);
     static const int64_t later_ms[] = {0, TTL_MS, KEPT_MS - TTL_MS + 1};
     static const int64_t expected_ms[] = {TTL_MS, FRESHNESS_REPEAT_MS, 0};
     for (uint64_t i = 0; i < ARRAY_SIZE(later_ms); i++) {
         struct listing_entry entry;
-        setup.now_ms += later_ms[i];
-        assert_int_equal(next_entry(&setup, listing, i, false, &entry), 1);
+        setup->now_ms += later_ms[i];
+        assert_int_equal(next_entry(setup, listing, i, false, &entry), 1);
         assert_int_equal(entry.valid_ms, expected_ms[i]);
     }
     listing_close(listing);
-    tear_down(&setup);
 }
 
 static void assert_names(struct setup *setup, struct listing *listing, const char *const *names,
@@ -396,21 +378,18 @@ static void partitions_and_tables_are_listed_and_sought(void **state)
 /* Of a page in a huge partition one key is used: so few are asked for, until there are more. */
 static void huge_partitions_are_jumped_over(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up(&setup, (struct setup_options){0});
-    add_rows(&setup, "a", 3000);
-    add_rows(&setup, "b", 3000);
-    add_rows(&setup, "c", 3000);
+    struct setup *setup = *state;
+    add_rows(setup, "a", 3000);
+    add_rows(setup, "b", 3000);
+    add_rows(setup, "c", 3000);
     for (int i = 0; i < 900; i++) {
         char key[8];
         (void)snprintf(key, sizeof(key), "d%03d", i);
-        add_rows(&setup, key, 1);
+        add_rows(setup, key, 1);
     }
-    assert_int_equal(list(&setup, PARTITIONS_OF("t"), true), 903);
-    assert_requests(&setup, "rows [ ~) 1000, keys [a+ ~) 16, keys [b+ ~) 16, keys [c+ ~) 16, "
-                            "keys [d015+ ~) 64, keys [d079+ ~) 256, rows [d335+ ~) 1000");
-    tear_down(&setup);
+    assert_int_equal(list(setup, PARTITIONS_OF("t"), true), 903);
+    assert_requests(setup, "rows [ ~) 1000, keys [a+ ~) 16, keys [b+ ~) 16, keys [c+ ~) 16, "
+                           "keys [d015+ ~) 64, keys [d079+ ~) 256, rows [d335+ ~) 1000");
 }
 
 /* 59 characters that have 4 bytes in UTF-8, and 6 in CESU-8; then the rest. */
@@ -468,23 +447,23 @@ static void the_longest_prefix_is_measured_in_utf8(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_come_a_page_a_request_and_opening_is_free),
+        TEST_WITH(account, rows_come_a_page_a_request_and_opening_is_free),
         cmocka_unit_test(numbers_of_partitions_say_their_order),
-        cmocka_unit_test(what_is_empty_is_known_to_be),
+        TEST_WITH(account, what_is_empty_is_known_to_be),
         cmocka_unit_test(seeking_back_reads_from_a_bookmark),
-        cmocka_unit_test(rewinding_asks_anew_after_a_ttl),
+        TEST_WITH(account, rewinding_asks_anew_after_a_ttl),
         cmocka_unit_test(rewinding_forgets_the_bookmarks),
         cmocka_unit_test(short_and_empty_pages_change_nothing),
         cmocka_unit_test(a_failure_is_no_end_and_can_be_repeated),
         cmocka_unit_test(a_directory_that_vanishes_is_stale),
-        cmocka_unit_test(pages_that_are_too_large_are_asked_for_in_pieces),
+        TEST_WITH(account, pages_that_are_too_large_are_asked_for_in_pieces),
         cmocka_unit_test(empty_pages_take_their_time),
         cmocka_unit_test(what_a_slow_service_answers_holds_for_half_a_ttl),
         cmocka_unit_test(entries_hold_as_long_as_their_page_is_young),
-        cmocka_unit_test(what_was_told_younger_is_not_held_older),
-        cmocka_unit_test(names_of_long_ago_do_not_hold),
+        TEST_WITH(account, what_was_told_younger_is_not_held_older),
+        TEST_WITH(account, names_of_long_ago_do_not_hold),
         cmocka_unit_test(partitions_and_tables_are_listed_and_sought),
-        cmocka_unit_test(huge_partitions_are_jumped_over),
+        TEST_WITH(account, huge_partitions_are_jumped_over),
         cmocka_unit_test(the_longest_prefix_is_measured_in_utf8),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,43 +15,37 @@ static void assert_counted(struct setup *setup, size_t hits, size_t misses)
 /* A step of a listing is a page, or the end. */
 static void each_question_counts_once(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up(&setup, (struct setup_options){0});
-    add_rows(&setup, "p", 2500);
-    assert_int_equal(list(&setup, ROWS_OF("p"), false), 2500);
-    assert_counted(&setup, 1, 3); /* its end came with the last page */
-    assert_int_equal(list(&setup, ROWS_OF("p"), false), 2500);
-    assert_counted(&setup, 5, 3);
-    assert_row_found(&setup, "p", 7);
-    assert_partition_found(&setup, "p", 0);
-    assert_counted(&setup, 7, 3);
-    assert_partition_found(&setup, "q", -ENOENT);
-    assert_counted(&setup, 7, 4);
-    assert_partition_found(&setup, "q", -ENOENT);
-    assert_counted(&setup, 8, 4);
-    tear_down(&setup);
+    struct setup *setup = *state;
+    add_rows(setup, "p", 2500);
+    assert_int_equal(list(setup, ROWS_OF("p"), false), 2500);
+    assert_counted(setup, 1, 3); /* its end came with the last page */
+    assert_int_equal(list(setup, ROWS_OF("p"), false), 2500);
+    assert_counted(setup, 5, 3);
+    assert_row_found(setup, "p", 7);
+    assert_partition_found(setup, "p", 0);
+    assert_counted(setup, 7, 3);
+    assert_partition_found(setup, "q", -ENOENT);
+    assert_counted(setup, 7, 4);
+    assert_partition_found(setup, "q", -ENOENT);
+    assert_counted(setup, 8, 4);
 }
 
 /* The caller had to wait for it, though a prefetcher sent the request. What has arrived before the
  * caller came to it is a hit: the second page may be either. */
 static void what_a_traversal_waits_for_is_a_miss(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up(&setup, (struct setup_options){0});
-    setup.process = GREP;
-    add_rows(&setup, "p", 1500);
-    add_rows(&setup, "q", 1500);
-    assert_int_equal(list(&setup, PARTITIONS_OF("t"), true), 2);
-    assert_counted(&setup, 0, 3); /* p, q and the end */
-    assert_requests(&setup, "rows [ ~) 1000, keys [p+ ~) 16, keys [q+ ~) 16");
-    assert_int_equal(list(&setup, ROWS_OF("q"), false), 1500);
-    assert_requests(&setup, "rows [q/ ~) 1000, rows [q/ ~) 1000"); /* one scan */
-    size_t hits = metric(&setup, "tablefuse_cache_hits_total");
+    struct setup *setup = *state;
+    setup->process = GREP;
+    add_rows(setup, "p", 1500);
+    add_rows(setup, "q", 1500);
+    assert_int_equal(list(setup, PARTITIONS_OF("t"), true), 2);
+    assert_counted(setup, 0, 3); /* p, q and the end */
+    assert_requests(setup, "rows [ ~) 1000, keys [p+ ~) 16, keys [q+ ~) 16");
+    assert_int_equal(list(setup, ROWS_OF("q"), false), 1500);
+    assert_requests(setup, "rows [q/ ~) 1000, rows [q/ ~) 1000"); /* one scan */
+    size_t hits = metric(setup, "tablefuse_cache_hits_total");
     assert_in_range(hits, 1, 2);
-    assert_counted(&setup, hits, 6 - hits);
-    tear_down(&setup);
+    assert_counted(setup, hits, 6 - hits);
 }
 
 static void what_failed_is_a_miss(void **state)
@@ -83,80 +77,68 @@ static size_t bytes_of_rows(int n)
 
 static void a_second_listing_costs_nothing(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up(&setup, (struct setup_options){0});
-    add_rows(&setup, "p", 2500);
-    assert_int_equal(list(&setup, ROWS_OF("p"), false), 2500);
-    assert_requests(&setup, "rows [p/ p+) 1000, rows [p/00999+ p+) 1000, rows [p/01999+ p+) 1000");
-    setup.now_ms += TTL_MS;
-    assert_int_equal(list(&setup, ROWS_OF("p"), false), 2500);
-    assert_int_equal(list(&setup, ROWS_OF("p"), true), 2500);
-    assert_requests(&setup, "");
-    setup.now_ms += 1;
-    assert_int_equal(list(&setup, ROWS_OF("p"), false), 2500);
-    assert_requests(&setup, "rows [p/ p+) 1000, rows [p/00999+ p+) 1000, rows [p/01999+ p+) 1000");
-    tear_down(&setup);
+    struct setup *setup = *state;
+    add_rows(setup, "p", 2500);
+    assert_int_equal(list(setup, ROWS_OF("p"), false), 2500);
+    assert_requests(setup, "rows [p/ p+) 1000, rows [p/00999+ p+) 1000, rows [p/01999+ p+) 1000");
+    setup->now_ms += TTL_MS;
+    assert_int_equal(list(setup, ROWS_OF("p"), false), 2500);
+    assert_int_equal(list(setup, ROWS_OF("p"), true), 2500);
+    assert_requests(setup, "");
+    setup->now_ms += 1;
+    assert_int_equal(list(setup, ROWS_OF("p"), false), 2500);
+    assert_requests(setup, "rows [p/ p+) 1000, rows [p/00999+ p+) 1000, rows [p/01999+ p+) 1000");
 }
 
 static void names_are_read_with_their_texts(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up(&setup, (struct setup_options){0});
-    add_rows(&setup, "p", 20);
-    assert_int_equal(list(&setup, ROWS_OF("p"), true), 20);
-    assert_int_equal(list(&setup, ROWS_OF("p"), false), 20);
-    assert_requests(&setup, "rows [p/ p+) 1000");
-    tear_down(&setup);
+    struct setup *setup = *state;
+    add_rows(setup, "p", 20);
+    assert_int_equal(list(setup, ROWS_OF("p"), true), 20);
+    assert_int_equal(list(setup, ROWS_OF("p"), false), 20);
+    assert_requests(setup, "rows [p/ p+) 1000");
 }
 
 static void two_listings_at_once_share_their_pages(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up(&setup, (struct setup_options){0});
-    add_rows(&setup, "p", 2500);
-    struct listing *ahead = open_listing(&setup, ROWS_OF("p"));
-    struct listing *behind = open_listing(&setup, ROWS_OF("p"));
+    struct setup *setup = *state;
+    add_rows(setup, "p", 2500);
+    struct listing *ahead = open_listing(setup, ROWS_OF("p"));
+    struct listing *behind = open_listing(setup, ROWS_OF("p"));
     for (uint64_t cookie = 0; cookie < 2500; cookie++) {
-        assert_row(&setup, ahead, cookie);
+        assert_row(setup, ahead, cookie);
         if (cookie >= 700)
-            assert_row(&setup, behind, cookie - 700);
+            assert_row(setup, behind, cookie - 700);
     }
     for (uint64_t cookie = 1800; cookie < 2500; cookie++)
-        assert_row(&setup, behind, cookie);
-    assert_end(&setup, ahead, 2500);
-    assert_end(&setup, behind, 2500);
-    assert_requests(&setup, "rows [p/ p+) 1000, rows [p/00999+ p+) 1000, rows [p/01999+ p+) 1000");
+        assert_row(setup, behind, cookie);
+    assert_end(setup, ahead, 2500);
+    assert_end(setup, behind, 2500);
+    assert_requests(setup, "rows [p/ p+) 1000, rows [p/00999+ p+) 1000, rows [p/01999+ p+) 1000");
     listing_close(ahead);
     listing_close(behind);
-    tear_down(&setup);
 }
 
 static void a_listing_and_a_finder_share_their_pages(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up(&setup, (struct setup_options){0});
-    setup.process = GREP;
-    add_rows(&setup, "p", 1500);
-    struct listing *listing = open_listing(&setup, ROWS_OF("p"));
+    struct setup *setup = *state;
+    setup->process = GREP;
+    add_rows(setup, "p", 1500);
+    struct listing *listing = open_listing(setup, ROWS_OF("p"));
     for (int row = 0; row < 1500; row++) { /* each file is opened as soon as it was listed */
-        assert_row(&setup, listing, (uint64_t)row);
-        assert_row_found(&setup, "p", row);
+        assert_row(setup, listing, (uint64_t)row);
+        assert_row_found(setup, "p", row);
     }
-    assert_requests(&setup, "rows [p/ p+) 1000, rows [p/00999+ p+) 1000");
+    assert_requests(setup, "rows [p/ p+) 1000, rows [p/00999+ p+) 1000");
     listing_close(listing);
-    setup.now_ms += TTL_MS + 1;
-    setup.process = NO_PROCESS;
-    assert_row_found(&setup, "p", 500); /* clips the page that others read */
-    assert_found(&setup, P_ROW("00700!"), NULL);
-    setup.process = GREP;
+    setup->now_ms += TTL_MS + 1;
+    setup->process = NO_PROCESS;
+    assert_row_found(setup, "p", 500); /* clips the page that others read */
+    assert_found(setup, P_ROW("00700!"), NULL);
+    setup->process = GREP;
     for (int row = 0; row < 1500; row++)
-        assert_row_found(&setup, "p", row);
-    assert_requests_at(&setup, "p/00500, p/00700!");
-    tear_down(&setup);
+        assert_row_found(setup, "p", row);
+    assert_requests_at(setup, "p/00500, p/00700!");
 }
 
 /* A listing that had begun before shows what was written after its cursor; what it has read it
@@ -364,13 +346,13 @@ static void list_first_and_open_later_costs_it_twice_where_it_does_not_fit(void 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_question_counts_once),
-        cmocka_unit_test(what_a_traversal_waits_for_is_a_miss),
+        TEST_WITH(account, each_question_counts_once),
+        TEST_WITH(account, what_a_traversal_waits_for_is_a_miss),
         cmocka_unit_test(what_failed_is_a_miss),
-        cmocka_unit_test(a_second_listing_costs_nothing),
-        cmocka_unit_test(names_are_read_with_their_texts),
-        cmocka_unit_test(two_listings_at_once_share_their_pages),
-        cmocka_unit_test(a_listing_and_a_finder_share_their_pages),
+        TEST_WITH(account, a_second_listing_costs_nothing),
+        TEST_WITH(account, names_are_read_with_their_texts),
+        TEST_WITH(account, two_listings_at_once_share_their_pages),
+        TEST_WITH(account, a_listing_and_a_finder_share_their_pages),
         cmocka_unit_test(an_open_listing_sees_what_is_written_behind_its_cursor),
         cmocka_unit_test(with_ttl_0_others_ask_while_a_listing_is_open),
         cmocka_unit_test(a_long_listing_goes_on_with_names_alone),

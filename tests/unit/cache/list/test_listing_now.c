@@ -41,56 +41,46 @@ static size_t count_now(struct setup *setup, struct listing *listing, uint64_t c
 
 static void rows_come_to_the_end_of_their_page(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up(&setup, (struct setup_options){0});
-    add_rows(&setup, "p", 2500);
-    struct listing *listing = open_listing(&setup, ROWS_OF("p"));
-    assert_awaited(&setup, listing, 0);
-    assert_int_equal(count_now(&setup, listing, 1, -EAGAIN), 999);
-    assert_awaited(&setup, listing, 1000);
-    assert_int_equal(count_now(&setup, listing, 1001, -EAGAIN), 999);
-    assert_awaited(&setup, listing, 2000);
-    assert_int_equal(count_now(&setup, listing, 2001, 0), 499); /* and the end is known */
-    assert_int_equal(count_now(&setup, listing, 0, 0), 2500);   /* as is all, again */
-    setup.now_ms += KEPT_MS + TTL_MS;
-    assert_int_equal(count_now(&setup, listing, 1, -EAGAIN), 0); /* for a while */
+    struct setup *setup = *state;
+    add_rows(setup, "p", 2500);
+    struct listing *listing = open_listing(setup, ROWS_OF("p"));
+    assert_awaited(setup, listing, 0);
+    assert_int_equal(count_now(setup, listing, 1, -EAGAIN), 999);
+    assert_awaited(setup, listing, 1000);
+    assert_int_equal(count_now(setup, listing, 1001, -EAGAIN), 999);
+    assert_awaited(setup, listing, 2000);
+    assert_int_equal(count_now(setup, listing, 2001, 0), 499); /* and the end is known */
+    assert_int_equal(count_now(setup, listing, 0, 0), 2500);   /* as is all, again */
+    setup->now_ms += KEPT_MS + TTL_MS;
+    assert_int_equal(count_now(setup, listing, 1, -EAGAIN), 0); /* for a while */
     listing_close(listing);
-    tear_down(&setup);
 }
 
 static void huge_partitions_come_one_a_request(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up(&setup, (struct setup_options){0});
+    struct setup *setup = *state;
     for (char key[] = "a"; key[0] <= 'f'; key[0]++)
-        add_rows(&setup, key, 1500);
-    struct listing *listing = open_listing(&setup, PARTITIONS_OF("t"));
+        add_rows(setup, key, 1500);
+    struct listing *listing = open_listing(setup, PARTITIONS_OF("t"));
     for (uint64_t cookie = 0; cookie < 6; cookie++)
-        assert_awaited(&setup, listing, cookie);
+        assert_awaited(setup, listing, cookie);
     listing_close(listing);
-    tear_down(&setup);
 }
 
 static void nothing_and_tables_end_now(void **state)
 {
-    (void)state;
-    struct setup setup;
+    struct setup *setup = *state;
     struct listing_entry entry;
-    set_up(&setup, (struct setup_options){0});
-    memory_store_add_table(setup.memory, "t");
-    memory_store_add_table(setup.memory, "u");
-    struct listing *tables = open_listing(&setup, TABLES),
-                   *rows = open_listing(&setup, ROWS_OF("p"));
-    assert_awaited(&setup, tables, 0);
-    assert_int_equal(count_now(&setup, tables, 1, 0), 1);
-    assert_int_equal(next_now(&setup, rows, 0, &entry), -EAGAIN);
-    assert_end(&setup, rows, 0);
-    assert_int_equal(count_now(&setup, rows, 0, 0), 0);
+    memory_store_add_table(setup->memory, "t");
+    memory_store_add_table(setup->memory, "u");
+    struct listing *tables = open_listing(setup, TABLES), *rows = open_listing(setup, ROWS_OF("p"));
+    assert_awaited(setup, tables, 0);
+    assert_int_equal(count_now(setup, tables, 1, 0), 1);
+    assert_int_equal(next_now(setup, rows, 0, &entry), -EAGAIN);
+    assert_end(setup, rows, 0);
+    assert_int_equal(count_now(setup, rows, 0, 0), 0);
     listing_close(tables);
     listing_close(rows);
-    tear_down(&setup);
 }
 
 /* What a level's scan has found, and no more; the scan goes on. */
@@ -134,19 +124,16 @@ static int fail_second(struct memory_store *self, size_t number, struct call *ca
 
 static void a_caller_that_waits_gets_the_failure(void **state)
 {
-    (void)state;
-    struct setup setup;
+    struct setup *setup = *state;
     struct listing_entry entry;
-    set_up(&setup, (struct setup_options){0});
-    add_rows(&setup, "p", 2000);
-    setup.memory->fault = fail_second;
-    struct listing *listing = open_listing(&setup, ROWS_OF("p"));
-    assert_awaited(&setup, listing, 0);
-    assert_int_equal(next_now(&setup, listing, 1000, &entry), -EAGAIN);
-    assert_int_equal(next_entry(&setup, listing, 1000, true, &entry), -EIO);
-    assert_awaited(&setup, listing, 1000);
+    add_rows(setup, "p", 2000);
+    setup->memory->fault = fail_second;
+    struct listing *listing = open_listing(setup, ROWS_OF("p"));
+    assert_awaited(setup, listing, 0);
+    assert_int_equal(next_now(setup, listing, 1000, &entry), -EAGAIN);
+    assert_int_equal(next_entry(setup, listing, 1000, true, &entry), -EIO);
+    assert_awaited(setup, listing, 1000);
     listing_close(listing);
-    tear_down(&setup);
 }
 
 /* Process 7 lists the table, and comes to partition p later. */
@@ -177,11 +164,11 @@ static void a_listing_that_has_shown_nothing_goes_on_as_it_began(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_come_to_the_end_of_their_page),
-        cmocka_unit_test(huge_partitions_come_one_a_request),
-        cmocka_unit_test(nothing_and_tables_end_now),
+        TEST_WITH(account, rows_come_to_the_end_of_their_page),
+        TEST_WITH(account, huge_partitions_come_one_a_request),
+        TEST_WITH(account, nothing_and_tables_end_now),
         cmocka_unit_test(names_of_a_level_come_as_they_are_found),
-        cmocka_unit_test(a_caller_that_waits_gets_the_failure),
+        TEST_WITH(account, a_caller_that_waits_gets_the_failure),
         cmocka_unit_test(a_listing_that_has_shown_nothing_goes_on_as_it_began),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

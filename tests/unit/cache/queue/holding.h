@@ -69,4 +69,6 @@ static inline void finish(struct queueing *queueing)
     queueing_tear_down(queueing);
 }
 
+DEFINE_FIXTURE(held_queue, struct queueing, queueing_set_up(test, no_limits), finish(test))
+
 #endif

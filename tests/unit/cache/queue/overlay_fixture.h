@@ -83,4 +83,6 @@ static inline size_t asked(struct setup *setup)
     return setup->fetching.memory->asked;
 }
 
+DEFINE_FIXTURE(overlay, struct setup, set_up(test), tear_down(test))
+
 #endif

@@ -6,6 +6,7 @@
 #include "cache/queue/pending_parts.h"
 #include "cache/queue/pending_room.h"
 #include "tests/stores/pending_check.h"
+#include "tests/unit/pending_limits.h"
 #include "tests/unit/unit.h"
 
 #include <pthread.h>
@@ -282,5 +283,7 @@ static inline int result_of(struct other *other)
                      other->r > 0 ? other->call.failure.error : other->r);
     return other->r;
 }
+
+DEFINE_FIXTURE(queue, struct queueing, queueing_set_up(test, no_limits), queueing_tear_down(test))
 
 #endif

@@ -73,12 +73,12 @@ static void assert_asked(struct setup *setup, size_t n, int last)
         assert_int_equal(memory->diary[n - 1].what, last);
 }
 
+DEFINE_FIXTURE(committer, struct setup, set_up(test, (struct fetching_options){0}), tear_down(test))
+
 static void a_stored_text_is_known(void **state)
 {
-    (void)state;
-    struct setup setup;
+    struct setup *setup = *state;
     struct entity entity;
-    set_up(&setup, (struct fetching_options){0});
     struct write writes[] = {
         write_of(WRITE_INSERT, ROW("1").lo, B(""), B("inserted")),
         write_of(WRITE_UPSERT_REPLACE, ROW("00001").lo, B(""), B("upserted")),
@@ -87,64 +87,58 @@ static void a_stored_text_is_known(void **state)
     for (size_t i = 0; i < ARRAY_SIZE(writes); i++) {
         char etag[16];
         (void)snprintf(etag, sizeof(etag), "version-%zu", i + 1);
-        assert_int_equal(commit(&setup, &writes[i], &entity), 0);
+        assert_int_equal(commit(setup, &writes[i], &entity), 0);
         assert_entity(&entity, writes[i].text);
         assert_bytes(page_position(entity.page, 0), writes[i].position);
         assert_bytes(page_etag(entity.page, 0), bytes_of(etag));
         assert_int_equal(page_timestamp(entity.page, 0), i + 1);
         entity_finish(&entity);
     }
-    assert_known(&setup, ROW("1"), "inserted");
-    assert_known(&setup, ROW("00001"), "upserted");
-    assert_known(&setup, ROW("00002"), "replaced");
-    assert_known(&setup, ROW("00000"), "p|00000");
-    assert_asked(&setup, 3, ASKED_WRITE);
-    tear_down(&setup);
+    assert_known(setup, ROW("1"), "inserted");
+    assert_known(setup, ROW("00001"), "upserted");
+    assert_known(setup, ROW("00002"), "replaced");
+    assert_known(setup, ROW("00000"), "p|00000");
+    assert_asked(setup, 3, ASKED_WRITE);
 }
 
 static void a_deleted_row_is_known_to_be_gone(void **state)
 {
-    (void)state;
-    struct setup setup;
+    struct setup *setup = *state;
     struct entity entity;
-    set_up(&setup, (struct fetching_options){0});
     struct write write = write_of(WRITE_DELETE, ROW("00001").lo, B("etag"), B(""));
-    assert_int_equal(commit(&setup, &write, &entity), 0);
+    assert_int_equal(commit(setup, &write, &entity), 0);
     assert_null(entity.page);
-    assert_known(&setup, ROW("00001"), "");
-    assert_known(&setup, ROW("00000"), "p|00000");
-    assert_asked(&setup, 1, ASKED_WRITE);
-    tear_down(&setup);
+    assert_known(setup, ROW("00001"), "");
+    assert_known(setup, ROW("00000"), "p|00000");
+    assert_asked(setup, 1, ASKED_WRITE);
 }
 
 static void two_rows_are_changed_at_once(void **state)
 {
-    (void)state;
-    struct setup setup;
+    struct setup *setup = *state;
     struct entity entities[2];
-    set_up(&setup, (struct fetching_options){0});
     struct write writes[] = {write_of(WRITE_INSERT, ROW("1").lo, B(""), B("inserted")),
                              write_of(WRITE_DELETE, ROW("00001").lo, B("etag"), B(""))};
-    setup.caller = fetching_caller(&setup.fetching);
-    assert_int_equal(committer_write(setup.committer, &setup.caller, "t", writes, 2, entities), 0);
+    setup->caller = fetching_caller(&setup->fetching);
+    assert_int_equal(committer_write(setup->committer, &setup->caller, "t", writes, 2, entities),
+                     0);
     assert_entity(&entities[0], B("inserted"));
     assert_null(entities[1].page);
-    assert_known(&setup, ROW("1"), "inserted");
-    assert_known(&setup, ROW("00001"), "");
-    assert_asked(&setup, 1, ASKED_WRITE);
+    assert_known(setup, ROW("1"), "inserted");
+    assert_known(setup, ROW("00001"), "");
+    assert_asked(setup, 1, ASKED_WRITE);
     entity_finish(&entities[0]);
     /* of two the refused one is read again */
     writes[1] = write_of(WRITE_DELETE, ROW("00002").lo, B("another"), B(""));
     writes[0] = write_of(WRITE_INSERT, ROW("2").lo, B(""), B("inserted"));
-    assert_int_equal(committer_write(setup.committer, &setup.caller, "t", writes, 2, entities),
+    assert_int_equal(committer_write(setup->committer, &setup->caller, "t", writes, 2, entities),
                      -ESTALE);
     assert_null(entities[0].page);
     assert_entity(&entities[1], B("p|00002"));
-    assert_known(&setup, ROW("2"), "");
-    assert_known(&setup, ROW("00002"), "p|00002");
-    assert_asked(&setup, 3, ASKED_GET);
+    assert_known(setup, ROW("2"), "");
+    assert_known(setup, ROW("00002"), "p|00002");
+    assert_asked(setup, 3, ASKED_GET);
     entity_finish(&entities[1]);
-    tear_down(&setup);
 }
 
 static void what_refused_a_change_is_read_again(void **state)
@@ -176,19 +170,16 @@ static void what_refused_a_change_is_read_again(void **state)
 
 static void a_row_that_is_gone_is_known_then(void **state)
 {
-    (void)state;
-    struct setup setup;
+    struct setup *setup = *state;
     struct entity entity;
-    set_up(&setup, (struct fetching_options){0});
     struct write others = write_of(WRITE_DELETE, ROW("00001").lo, B("*"), B(""));
-    memory_store_write(setup.fetching.memory, &others);
-    assert_known(&setup, ROW("00001"), "p|00001");
+    memory_store_write(setup->fetching.memory, &others);
+    assert_known(setup, ROW("00001"), "p|00001");
     struct write write = write_of(WRITE_REPLACE, ROW("00001").lo, B("etag"), B("own"));
-    assert_int_equal(commit(&setup, &write, &entity), -ENOENT);
+    assert_int_equal(commit(setup, &write, &entity), -ENOENT);
     assert_null(entity.page);
-    assert_known(&setup, ROW("00001"), "");
-    assert_asked(&setup, 2, ASKED_GET);
-    tear_down(&setup);
+    assert_known(setup, ROW("00001"), "");
+    assert_asked(setup, 2, ASKED_GET);
 }
 
 static void after_a_lost_answer_the_row_is_read_again(void **state)
@@ -347,23 +338,20 @@ static bool is_cancelled_at_once(void *context)
 
 static void a_change_is_cancelled_before_it_is_sent_or_never(void **state)
 {
-    (void)state;
-    struct setup setup;
+    struct setup *setup = *state;
     struct entity entity;
-    set_up(&setup, (struct fetching_options){0});
     struct write write = write_of(WRITE_UPSERT_REPLACE, ROW("00001").lo, B(""), B("own"));
-    setup.caller = fetching_caller(&setup.fetching);
-    setup.caller.call.is_cancelled = is_cancelled_at_once;
-    assert_int_equal(committer_write(setup.committer, &setup.caller, "t", &write, 1, &entity),
+    setup->caller = fetching_caller(&setup->fetching);
+    setup->caller.call.is_cancelled = is_cancelled_at_once;
+    assert_int_equal(committer_write(setup->committer, &setup->caller, "t", &write, 1, &entity),
                      -EINTR);
-    assert_asked(&setup, 0, 0);
-    assert_known(&setup, ROW("00001"), "p|00001");
-    setup.caller.call.is_cancelled = is_cancelled_later;
-    assert_int_equal(committer_write(setup.committer, &setup.caller, "t", &write, 1, &entity), 0);
+    assert_asked(setup, 0, 0);
+    assert_known(setup, ROW("00001"), "p|00001");
+    setup->caller.call.is_cancelled = is_cancelled_later;
+    assert_int_equal(committer_write(setup->committer, &setup->caller, "t", &write, 1, &entity), 0);
     assert_int_equal(looks, 1);
-    assert_ptr_equal(setup.caller.call.is_cancelled, is_cancelled_later);
+    assert_ptr_equal(setup->caller.call.is_cancelled, is_cancelled_later);
     entity_finish(&entity);
-    tear_down(&setup);
 }
 
 /* Of table "new": 1, 0, -1: not known. */
@@ -380,30 +368,27 @@ static void assert_table(struct setup *setup, int expected)
 
 static void a_table_is_created_and_deleted(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up(&setup, (struct fetching_options){0});
-    setup.caller = fetching_caller(&setup.fetching);
-    assert_table(&setup, -1);
-    assert_int_equal(committer_create_table(setup.committer, &setup.caller, "new"), 0);
-    assert_table(&setup, 1);
-    assert_asked(&setup, 1, ASKED_TABLE_CHANGE);
-    assert_int_equal(committer_create_table(setup.committer, &setup.caller, "new"), -EEXIST);
-    assert_asked(&setup, 3, ASKED_LIST_TABLES);
-    assert_table(&setup, 1);
-    assert_int_equal(committer_delete_table(setup.committer, &setup.caller, "new"), 0);
-    assert_table(&setup, 0);
-    memory_store_add_table(setup.fetching.memory, "new"); /* by another client */
-    assert_int_equal(committer_create_table(setup.committer, &setup.caller, "new"), -EEXIST);
-    assert_table(&setup, 1);
-    memory_store_remove_table(setup.fetching.memory, "new");
-    assert_int_equal(committer_delete_table(setup.committer, &setup.caller, "new"), -ENOENT);
-    assert_table(&setup, 0);
-    assert_known(&setup, ROW("00001"), "p|00001"); /* of table t */
-    memory_store_add_table(setup.fetching.memory, "t");
-    assert_int_equal(committer_delete_table(setup.committer, &setup.caller, "t"), 0);
-    assert_known(&setup, ROW("00001"), NULL);
-    tear_down(&setup);
+    struct setup *setup = *state;
+    setup->caller = fetching_caller(&setup->fetching);
+    assert_table(setup, -1);
+    assert_int_equal(committer_create_table(setup->committer, &setup->caller, "new"), 0);
+    assert_table(setup, 1);
+    assert_asked(setup, 1, ASKED_TABLE_CHANGE);
+    assert_int_equal(committer_create_table(setup->committer, &setup->caller, "new"), -EEXIST);
+    assert_asked(setup, 3, ASKED_LIST_TABLES);
+    assert_table(setup, 1);
+    assert_int_equal(committer_delete_table(setup->committer, &setup->caller, "new"), 0);
+    assert_table(setup, 0);
+    memory_store_add_table(setup->fetching.memory, "new"); /* by another client */
+    assert_int_equal(committer_create_table(setup->committer, &setup->caller, "new"), -EEXIST);
+    assert_table(setup, 1);
+    memory_store_remove_table(setup->fetching.memory, "new");
+    assert_int_equal(committer_delete_table(setup->committer, &setup->caller, "new"), -ENOENT);
+    assert_table(setup, 0);
+    assert_known(setup, ROW("00001"), "p|00001"); /* of table t */
+    memory_store_add_table(setup->fetching.memory, "t");
+    assert_int_equal(committer_delete_table(setup->committer, &setup->caller, "t"), 0);
+    assert_known(setup, ROW("00001"), NULL);
 }
 
 static void after_a_lost_answer_the_table_is_asked_for(void **state)
@@ -462,19 +447,19 @@ static void without_memory_nothing_old_is_answered(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_stored_text_is_known),
-        cmocka_unit_test(a_deleted_row_is_known_to_be_gone),
-        cmocka_unit_test(two_rows_are_changed_at_once),
+        TEST_WITH(committer, a_stored_text_is_known),
+        TEST_WITH(committer, a_deleted_row_is_known_to_be_gone),
+        TEST_WITH(committer, two_rows_are_changed_at_once),
         cmocka_unit_test(what_refused_a_change_is_read_again),
-        cmocka_unit_test(a_row_that_is_gone_is_known_then),
+        TEST_WITH(committer, a_row_that_is_gone_is_known_then),
         cmocka_unit_test(after_a_lost_answer_the_row_is_read_again),
         cmocka_unit_test(what_cannot_be_read_again_is_forgotten),
         cmocka_unit_test(another_refusal_changes_nothing),
         cmocka_unit_test(in_a_table_that_is_being_deleted_a_row_is_gone),
         cmocka_unit_test(a_retried_change_is_known),
         cmocka_unit_test(an_older_query_does_not_bring_the_old_row_back),
-        cmocka_unit_test(a_change_is_cancelled_before_it_is_sent_or_never),
-        cmocka_unit_test(a_table_is_created_and_deleted),
+        TEST_WITH(committer, a_change_is_cancelled_before_it_is_sent_or_never),
+        TEST_WITH(committer, a_table_is_created_and_deleted),
         cmocka_unit_test(after_a_lost_answer_the_table_is_asked_for),
         cmocka_unit_test(without_memory_nothing_old_is_answered),
     };

@@ -19,52 +19,48 @@ static int count_rows(struct setup *setup, struct range range, int top)
 
 static void what_is_missed_is_read_and_then_known(void **state)
 {
-    (void)state;
-    struct setup setup;
+    struct setup *setup = *state;
     struct seen seen;
     struct on_miss on_miss = {.top = 1000};
-    set_up(&setup);
-    fetching_add_rows(&setup.fetching, "p", 3);
-    struct question question = question_of(&setup, PARTITION);
-    assert_int_equal(count(&setup, &question, &on_miss, &seen), 3);
-    assert_int_equal(asked(&setup), 1);
-    assert_request(&setup.fetching, 1, ASKED_QUERY, PARTITION, 1000);
+    fetching_add_rows(&setup->fetching, "p", 3);
+    struct question question = question_of(setup, PARTITION);
+    assert_int_equal(count(setup, &question, &on_miss, &seen), 3);
+    assert_int_equal(asked(setup), 1);
+    assert_request(&setup->fetching, 1, ASKED_QUERY, PARTITION, 1000);
     assert_true(seen.was_fetched);
     assert_int_equal(seen.fetched_rows, 3);
     assert_true(seen.fetched_bytes > 3 * sizeof("p|00000"));
-    assert_int_equal(seen.requested_ms, setup.fetching.now_ms);
+    assert_int_equal(seen.requested_ms, setup->fetching.now_ms);
 
-    setup.fetching.now_ms += TTL_MS;
-    question = question_of(&setup, ROW("00001"));
-    assert_int_equal(count(&setup, &question, &on_miss, &seen), 1);
-    assert_int_equal(asked(&setup), 1);
+    setup->fetching.now_ms += TTL_MS;
+    question = question_of(setup, ROW("00001"));
+    assert_int_equal(count(setup, &question, &on_miss, &seen), 1);
+    assert_int_equal(asked(setup), 1);
     assert_false(seen.was_fetched);
     assert_int_equal(seen.fetched_rows, 0);
     assert_int_equal(seen.fetched_bytes, 0);
-    assert_int_equal(seen.requested_ms, setup.fetching.now_ms - TTL_MS);
-    assert_int_equal(count_rows(&setup, ROW("00003"), 1), 0); /* a gap is a sure no */
-    assert_int_equal(asked(&setup), 1);
+    assert_int_equal(seen.requested_ms, setup->fetching.now_ms - TTL_MS);
+    assert_int_equal(count_rows(setup, ROW("00003"), 1), 0); /* a gap is a sure no */
+    assert_int_equal(asked(setup), 1);
 
-    setup.fetching.now_ms += 1; /* now it is too old */
-    assert_int_equal(count_rows(&setup, ROW("00001"), 1), 1);
-    assert_int_equal(asked(&setup), 2);
-    assert_int_equal(setup.fetching.memory->diary[1].what, ASKED_GET);
-    tear_down(&setup);
+    setup->fetching.now_ms += 1; /* now it is too old */
+    assert_int_equal(count_rows(setup, ROW("00001"), 1), 1);
+    assert_int_equal(asked(setup), 2);
+    assert_int_equal(setup->fetching.memory->diary[1].what, ASKED_GET);
 }
 
 static void rows_come_from_where_the_question_begins(void **state)
 {
-    (void)state;
-    struct setup setup;
+    struct setup *setup = *state;
     struct seen seen;
     struct on_miss on_miss = {.top = 1000};
-    set_up(&setup);
-    fetching_add_rows(&setup.fetching, "p", 2500);
-    struct question question = question_of(&setup, PARTITION);
+    fetching_add_rows(&setup->fetching, "p", 2500);
+    struct question question = question_of(setup, PARTITION);
     _cleanup_(buffer_finish) struct buffer behind = {.max = 1000};
     for (int page = 0; page < 3; page++) {
-        setup.caller = fetching_caller(&setup.fetching);
-        assert_int_equal(overlay_next(setup.overlay, &setup.caller, &question, &on_miss, &seen), 1);
+        setup->caller = fetching_caller(&setup->fetching);
+        assert_int_equal(overlay_next(setup->overlay, &setup->caller, &question, &on_miss, &seen),
+                         1);
         assert_int_equal(seen.run.end - seen.run.begin, page < 2 ? 1000 : 500);
         buffer_clear(&behind);
         (void)buffer_append(&behind, page_position(seen.run.page, seen.run.end - 1));
@@ -72,65 +68,58 @@ static void rows_come_from_where_the_question_begins(void **state)
         question.range.lo = buffer_bytes(&behind);
         run_finish(&seen.run);
     }
-    assert_int_equal(asked(&setup), 3);
-    assert_int_equal(count(&setup, &question, &on_miss, &seen), 0);
-    assert_int_equal(asked(&setup), 3); /* the last page covers the end */
-    tear_down(&setup);
+    assert_int_equal(asked(setup), 3);
+    assert_int_equal(count(setup, &question, &on_miss, &seen), 0);
+    assert_int_equal(asked(setup), 3); /* the last page covers the end */
 }
 
 static void a_miss_asks_for_as_many_rows_as_it_is_told(void **state)
 {
-    (void)state;
-    struct setup setup;
+    struct setup *setup = *state;
     struct seen seen;
-    set_up(&setup);
-    fetching_add_rows(&setup.fetching, "p", 100);
+    fetching_add_rows(&setup->fetching, "p", 100);
     struct range rest = {ROW("00010").lo, PARTITION.hi};
-    struct question question = question_of(&setup, rest);
+    struct question question = question_of(setup, rest);
     struct on_miss on_miss = {.top = 20};
-    assert_int_equal(count(&setup, &question, &on_miss, &seen), 20);
-    assert_request(&setup.fetching, 1, ASKED_QUERY, rest, 20);
+    assert_int_equal(count(setup, &question, &on_miss, &seen), 20);
+    assert_request(&setup->fetching, 1, ASKED_QUERY, rest, 20);
     assert_int_equal(seen.fetched_rows, 20);
-    assert_int_equal(count_rows(&setup, ROW("00029"), 1), 1);
-    assert_int_equal(asked(&setup), 1);
-    assert_int_equal(count_rows(&setup, ROW("00050"), 1), 1);
-    assert_int_equal(setup.fetching.memory->diary[1].what, ASKED_GET);
-    tear_down(&setup);
+    assert_int_equal(count_rows(setup, ROW("00029"), 1), 1);
+    assert_int_equal(asked(setup), 1);
+    assert_int_equal(count_rows(setup, ROW("00050"), 1), 1);
+    assert_int_equal(setup->fetching.memory->diary[1].what, ASKED_GET);
 }
 
 static void a_known_begin_is_not_asked_for_again(void **state)
 {
-    (void)state;
-    struct setup setup;
+    struct setup *setup = *state;
     struct seen seen;
     struct on_miss on_miss = {.top = 1000};
-    set_up(&setup);
-    fetching_add_rows(&setup.fetching, "p", 3);
-    assert_int_equal(count_rows(&setup,
+    fetching_add_rows(&setup->fetching, "p", 3);
+    assert_int_equal(count_rows(setup,
                                 (struct range){B("p\0"
                                                  "1"),
                                                B("p\0"
                                                  "2")},
                                 1000),
                      0);
-    setup.fetching.now_ms += 300;
-    struct question question = question_of(&setup, (struct range){B("p\0"
-                                                                    "1"),
-                                                                  B("p\x01")});
-    assert_int_equal(count(&setup, &question, &on_miss, &seen), 0);
-    assert_int_equal(asked(&setup), 2);
-    assert_request(&setup.fetching, 2, ASKED_QUERY,
+    setup->fetching.now_ms += 300;
+    struct question question = question_of(setup, (struct range){B("p\0"
+                                                                   "1"),
+                                                                 B("p\x01")});
+    assert_int_equal(count(setup, &question, &on_miss, &seen), 0);
+    assert_int_equal(asked(setup), 2);
+    assert_request(&setup->fetching, 2, ASKED_QUERY,
                    (struct range){B("p\0"
                                     "2"),
                                   B("p\x01")},
                    1000);
-    assert_int_equal(seen.requested_ms, setup.fetching.now_ms - 300); /* the older half's */
-    tear_down(&setup);
+    assert_int_equal(seen.requested_ms, setup->fetching.now_ms - 300); /* the older half's */
 }
 
 static void what_one_query_cannot_ask_is_asked_in_pieces(void **state)
 {
-    (void)state;
+    struct setup *setup = *state;
     static const struct range across = {B("p\0"
                                           "00001"),
                                         B("q\0"
@@ -139,91 +128,79 @@ static void what_one_query_cannot_ask_is_asked_in_pieces(void **state)
                                                "00001"),
                                              B("p\x01")},
                                             {B("p\x01"), B("q\x01")}};
-    struct setup setup;
     struct seen seen;
     struct on_miss on_miss = {.top = 1000};
-    set_up(&setup);
-    fetching_add_rows(&setup.fetching, "p", 1);
-    fetching_add_rows(&setup.fetching, "q", 3);
-    struct question question = question_of(&setup, across);
-    assert_int_equal(count(&setup, &question, &on_miss, &seen), 1);
-    assert_int_equal(asked(&setup), ARRAY_SIZE(expected));
+    fetching_add_rows(&setup->fetching, "p", 1);
+    fetching_add_rows(&setup->fetching, "q", 3);
+    struct question question = question_of(setup, across);
+    assert_int_equal(count(setup, &question, &on_miss, &seen), 1);
+    assert_int_equal(asked(setup), ARRAY_SIZE(expected));
     for (size_t i = 0; i < ARRAY_SIZE(expected); i++)
-        assert_request(&setup.fetching, i + 1, ASKED_QUERY, expected[i], 1000);
+        assert_request(&setup->fetching, i + 1, ASKED_QUERY, expected[i], 1000);
     assert_int_equal(seen.fetched_rows, 3);
-    assert_int_equal(count_rows(&setup,
+    assert_int_equal(count_rows(setup,
                                 (struct range){B("q\0"
                                                  "00001"),
                                                B("q\x01")},
                                 1000),
                      2);
-    assert_int_equal(asked(&setup), 2);
-    tear_down(&setup);
+    assert_int_equal(asked(setup), 2);
 }
 
 static void only_as_far_as_something_is_found(void **state)
 {
-    (void)state;
-    struct setup setup;
+    struct setup *setup = *state;
     struct seen seen;
     struct on_miss on_miss = {.top = 1000};
-    set_up(&setup);
-    fetching_add_rows(&setup.fetching, "p", 3);
-    fetching_add_rows(&setup.fetching, "q", 3);
-    struct question question = question_of(&setup, (struct range){B("p\0"
-                                                                    "00001"),
-                                                                  B(POSITION_END)});
-    assert_int_equal(count(&setup, &question, &on_miss, &seen), 2);
-    assert_int_equal(asked(&setup), 1);
-    tear_down(&setup);
+    fetching_add_rows(&setup->fetching, "p", 3);
+    fetching_add_rows(&setup->fetching, "q", 3);
+    struct question question = question_of(setup, (struct range){B("p\0"
+                                                                   "00001"),
+                                                                 B(POSITION_END)});
+    assert_int_equal(count(setup, &question, &on_miss, &seen), 2);
+    assert_int_equal(asked(setup), 1);
 }
 
 static void keys_are_asked_for_where_they_suffice(void **state)
 {
-    (void)state;
-    struct setup setup;
+    struct setup *setup = *state;
     struct seen seen;
     struct on_miss on_miss = {.top = 1000, .keys_only = true};
-    set_up(&setup);
-    fetching_add_rows(&setup.fetching, "p", 3);
-    struct question question = question_of(&setup, PARTITION);
+    fetching_add_rows(&setup->fetching, "p", 3);
+    struct question question = question_of(setup, PARTITION);
     question.keys_suffice = true;
-    assert_int_equal(count(&setup, &question, &on_miss, &seen), 3);
-    assert_true(setup.fetching.memory->diary[0].keys_only);
-    assert_int_equal(count(&setup, &question, &on_miss, &seen), 3);
-    assert_int_equal(asked(&setup), 1);
+    assert_int_equal(count(setup, &question, &on_miss, &seen), 3);
+    assert_true(setup->fetching.memory->diary[0].keys_only);
+    assert_int_equal(count(setup, &question, &on_miss, &seen), 3);
+    assert_int_equal(asked(setup), 1);
     question.keys_suffice = false;
-    assert_int_equal(count(&setup, &question, &on_miss, &seen), 3);
-    assert_int_equal(asked(&setup), 2);
-    assert_false(setup.fetching.memory->diary[1].keys_only);
-    tear_down(&setup);
+    assert_int_equal(count(setup, &question, &on_miss, &seen), 3);
+    assert_int_equal(asked(setup), 2);
+    assert_false(setup->fetching.memory->diary[1].keys_only);
 }
 
 static void tables_are_asked_about_alike(void **state)
 {
-    (void)state;
-    struct setup setup;
+    struct setup *setup = *state;
     struct seen seen;
     struct on_miss on_miss = {.top = 1000};
-    set_up(&setup);
-    setup.fetching.memory->max_rows = 2;
-    memory_store_add_table(setup.fetching.memory, "c");
-    memory_store_add_table(setup.fetching.memory, "a");
-    memory_store_add_table(setup.fetching.memory, "b");
-    struct question question = question_of(&setup, (struct range){B("b"), B("b\x01")});
+    setup->fetching.memory->max_rows = 2;
+    memory_store_add_table(setup->fetching.memory, "c");
+    memory_store_add_table(setup->fetching.memory, "a");
+    memory_store_add_table(setup->fetching.memory, "b");
+    struct question question = question_of(setup, (struct range){B("b"), B("b\x01")});
     question.table = NULL;
-    assert_int_equal(count(&setup, &question, &on_miss, &seen), 1);
-    assert_int_equal(asked(&setup), 2); /* the first page had none of this name */
-    memory_store_forget_diary(setup.fetching.memory);
+    assert_int_equal(count(setup, &question, &on_miss, &seen), 1);
+    assert_int_equal(asked(setup), 2); /* the first page had none of this name */
+    memory_store_forget_diary(setup->fetching.memory);
     question.range = RANGE_ALL;
-    setup.fetching.now_ms += TTL_MS + 1;
-    question.since = fetching_since_ttl(&setup.fetching);
-    assert_int_equal(count(&setup, &question, &on_miss, &seen), 3);
-    assert_int_equal(asked(&setup), 2);
+    setup->fetching.now_ms += TTL_MS + 1;
+    question.since = fetching_since_ttl(&setup->fetching);
+    assert_int_equal(count(setup, &question, &on_miss, &seen), 3);
+    assert_int_equal(asked(setup), 2);
     question.range = (struct range){B("d"), B("d\x01")};
-    assert_int_equal(count(&setup, &question, &on_miss, &seen), 0);
-    assert_int_equal(asked(&setup), 2);
-    tear_down(&setup);
+    assert_int_equal(count(setup, &question, &on_miss, &seen), 0);
+    assert_int_equal(asked(setup), 2);
 }
 
 static void a_table_that_was_read_is_there(void **state)
@@ -299,31 +276,28 @@ static int drop_meanwhile(struct memory_store *self, size_t number, struct call 
 /* Whatever takes the page's place in the cache before it is looked for there. */
 static void a_page_that_did_not_stay_answers_by_itself(void **state)
 {
-    (void)state;
-    struct setup setup;
+    struct setup *setup = *state;
     struct seen seen;
     struct on_miss on_miss = {.top = 1000};
-    set_up(&setup);
-    fetching_add_rows(&setup.fetching, "p", 3);
-    fetching_add_rows(&setup.fetching, "q", 3);
-    dropped = &setup;
-    setup.fetching.memory->fault = drop_meanwhile;
-    setup.fetching.memory->is_fault_late = true;
-    struct question question = question_of(&setup, PARTITION);
-    assert_int_equal(count(&setup, &question, &on_miss, &seen), 3);
-    assert_int_equal(asked(&setup), 1);
+    fetching_add_rows(&setup->fetching, "p", 3);
+    fetching_add_rows(&setup->fetching, "q", 3);
+    dropped = setup;
+    setup->fetching.memory->fault = drop_meanwhile;
+    setup->fetching.memory->is_fault_late = true;
+    struct question question = question_of(setup, PARTITION);
+    assert_int_equal(count(setup, &question, &on_miss, &seen), 3);
+    assert_int_equal(asked(setup), 1);
     assert_true(seen.requested_ms >= question.since.requested_ms);
-    assert_true(seen.requested_ms <= setup.fetching.now_ms);
-    question = question_of(&setup, (struct range){B("p\0"
-                                                    "1"),
-                                                  B("p\x01")});
-    assert_int_equal(count(&setup, &question, &on_miss, &seen), 0);
+    assert_true(seen.requested_ms <= setup->fetching.now_ms);
+    question = question_of(setup, (struct range){B("p\0"
+                                                   "1"),
+                                                 B("p\x01")});
+    assert_int_equal(count(setup, &question, &on_miss, &seen), 0);
     question.range.hi = B("q\0"
                           "1");
-    assert_int_equal(count(&setup, &question, &on_miss, &seen), 3); /* after a piece without rows */
-    assert_int_equal(asked(&setup), 4);
+    assert_int_equal(count(setup, &question, &on_miss, &seen), 3); /* after a piece without rows */
+    assert_int_equal(asked(setup), 4);
     assert_int_equal(seen.fetched_rows, 3);
-    tear_down(&setup);
 }
 
 /* Asks with the n-th allocation failing, and once more. False: there are fewer. */
@@ -417,36 +391,30 @@ static size_t end_joiners(struct joiner *joiners)
 
 static void what_others_brought_is_not_counted(void **state)
 {
-    (void)state;
-    struct setup setup;
+    struct setup *setup = *state;
     struct joiner joiners[2];
-    set_up(&setup);
-    fetching_add_rows(&setup.fetching, "p", 3);
-    start_joiners(&setup, joiners);
-    gate_store_let(setup.fetching.store, GATE_OPEN);
+    fetching_add_rows(&setup->fetching, "p", 3);
+    start_joiners(setup, joiners);
+    gate_store_let(setup->fetching.store, GATE_OPEN);
     assert_int_equal(end_joiners(joiners), 3);
-    assert_int_equal(asked(&setup), 1);
-    tear_down(&setup);
+    assert_int_equal(asked(setup), 1);
 }
 
 /* What is younger than a joined flight may have come and gone before the question was asked. */
 static void a_caller_that_joined_in_vain_asks_alone(void **state)
 {
-    (void)state;
-    struct setup setup;
+    struct setup *setup = *state;
     struct joiner joiners[2];
-    set_up(&setup);
-    fetching_add_rows(&setup.fetching, "p", 3);
-    start_joiners(&setup, joiners);
-    range_cache_drop_table(setup.fetching.cache, "t",
-                           stamp_take(&setup.fetching.orders, setup.fetching.now_ms));
-    gate_store_let(setup.fetching.store, GATE_OPEN);
+    fetching_add_rows(&setup->fetching, "p", 3);
+    start_joiners(setup, joiners);
+    range_cache_drop_table(setup->fetching.cache, "t",
+                           stamp_take(&setup->fetching.orders, setup->fetching.now_ms));
+    gate_store_let(setup->fetching.store, GATE_OPEN);
     assert_int_equal(end_joiners(joiners), 6);
-    assert_int_equal(asked(&setup), 2);
+    assert_int_equal(asked(setup), 2);
     struct fetcher_stats stats;
-    fetcher_stats(setup.fetching.fetcher, &stats);
+    fetcher_stats(setup->fetching.fetcher, &stats);
     assert_int_equal(stats.joined, 1);
-    tear_down(&setup);
 }
 
 struct reading {
@@ -530,21 +498,21 @@ static void a_small_cache_and_many_readers_never_fail(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_missed_is_read_and_then_known),
-        cmocka_unit_test(rows_come_from_where_the_question_begins),
-        cmocka_unit_test(a_miss_asks_for_as_many_rows_as_it_is_told),
-        cmocka_unit_test(a_known_begin_is_not_asked_for_again),
-        cmocka_unit_test(what_one_query_cannot_ask_is_asked_in_pieces),
-        cmocka_unit_test(only_as_far_as_something_is_found),
-        cmocka_unit_test(keys_are_asked_for_where_they_suffice),
-        cmocka_unit_test(tables_are_asked_about_alike),
+        TEST_WITH(overlay, what_is_missed_is_read_and_then_known),
+        TEST_WITH(overlay, rows_come_from_where_the_question_begins),
+        TEST_WITH(overlay, a_miss_asks_for_as_many_rows_as_it_is_told),
+        TEST_WITH(overlay, a_known_begin_is_not_asked_for_again),
+        TEST_WITH(overlay, what_one_query_cannot_ask_is_asked_in_pieces),
+        TEST_WITH(overlay, only_as_far_as_something_is_found),
+        TEST_WITH(overlay, keys_are_asked_for_where_they_suffice),
+        TEST_WITH(overlay, tables_are_asked_about_alike),
         cmocka_unit_test(a_table_that_was_read_is_there),
         cmocka_unit_test(with_ttl_0_each_question_is_asked),
         cmocka_unit_test(a_page_larger_than_the_cache_answers),
-        cmocka_unit_test(a_page_that_did_not_stay_answers_by_itself),
+        TEST_WITH(overlay, a_page_that_did_not_stay_answers_by_itself),
         cmocka_unit_test(without_memory_a_question_fails_and_can_be_repeated),
-        cmocka_unit_test(what_others_brought_is_not_counted),
-        cmocka_unit_test(a_caller_that_joined_in_vain_asks_alone),
+        TEST_WITH(overlay, what_others_brought_is_not_counted),
+        TEST_WITH(overlay, a_caller_that_joined_in_vain_asks_alone),
         cmocka_unit_test(a_small_cache_and_many_readers_never_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

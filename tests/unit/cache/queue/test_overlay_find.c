@@ -31,57 +31,49 @@ static void assert_look(struct setup *setup, struct range range, int known, size
 
 static void a_look_tells_what_is_known_and_sends_nothing(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up(&setup);
-    fetching_add_rows(&setup.fetching, "p", 5);
-    int64_t began_ms = setup.fetching.now_ms;
+    struct setup *setup = *state;
+    fetching_add_rows(&setup->fetching, "p", 5);
+    int64_t began_ms = setup->fetching.now_ms;
     struct range all = {ROW("00000").lo, PARTITION.hi};
-    struct question question = question_of(&setup, all);
+    struct question question = question_of(setup, all);
     struct on_miss on_miss = {.top = 3};
     struct seen seen;
     struct bytes third = ROW("00003").lo, behind = ROW("00002").hi;
-    assert_look(&setup, PARTITION, KNOWN_NOT, 0, PARTITION.lo, 0);
-    assert_int_equal(count(&setup, &question, &on_miss, &seen), 3);
-    setup.fetching.now_ms += TTL_MS;
-    assert_look(&setup, all, KNOWN_ROWS, 3, B(""), began_ms);
-    assert_look(&setup, ROW("00001"), KNOWN_ROWS, 1, B(""), began_ms);
-    assert_look(&setup, (struct range){ROW("00001").hi, ROW("00002").lo}, KNOWN_EMPTY, 0, B(""),
+    assert_look(setup, PARTITION, KNOWN_NOT, 0, PARTITION.lo, 0);
+    assert_int_equal(count(setup, &question, &on_miss, &seen), 3);
+    setup->fetching.now_ms += TTL_MS;
+    assert_look(setup, all, KNOWN_ROWS, 3, B(""), began_ms);
+    assert_look(setup, ROW("00001"), KNOWN_ROWS, 1, B(""), began_ms);
+    assert_look(setup, (struct range){ROW("00001").hi, ROW("00002").lo}, KNOWN_EMPTY, 0, B(""),
                 began_ms);
-    assert_look(&setup, (struct range){third, PARTITION.hi}, KNOWN_NOT, 0, third, 0);
-    assert_look(&setup, (struct range){behind, PARTITION.hi}, KNOWN_NOT, 0, behind, 0);
-    assert_look(&setup, PARTITION, KNOWN_NOT, 0, PARTITION.lo, 0); /* what lies before is unknown */
-    setup.fetching.now_ms += 1;
-    assert_look(&setup, ROW("00001"), KNOWN_NOT, 0, ROW("00001").lo, 0);
-    tear_down(&setup);
+    assert_look(setup, (struct range){third, PARTITION.hi}, KNOWN_NOT, 0, third, 0);
+    assert_look(setup, (struct range){behind, PARTITION.hi}, KNOWN_NOT, 0, behind, 0);
+    assert_look(setup, PARTITION, KNOWN_NOT, 0, PARTITION.lo, 0); /* what lies before is unknown */
+    setup->fetching.now_ms += 1;
+    assert_look(setup, ROW("00001"), KNOWN_NOT, 0, ROW("00001").lo, 0);
 }
 
 static void without_memory_a_look_fails(void **state)
 {
-    (void)state;
-    struct setup setup;
+    struct setup *setup = *state;
     struct seen seen;
     struct buffer until;
-    set_up(&setup);
-    struct question question = question_of(&setup, PARTITION);
+    struct question question = question_of(setup, PARTITION);
     buffer_init(&until, 1000);
     allocations_until_failure = 1; /* the position that is unknown */
-    assert_int_equal(overlay_find(setup.overlay, &question, &seen, &until), -ENOMEM);
+    assert_int_equal(overlay_find(setup->overlay, &question, &seen, &until), -ENOMEM);
     assert_int_equal(allocations_until_failure, 0);
     assert_null(seen.run.page);
     buffer_finish(&until);
     buffer_init(&until, 1000);
-    assert_int_equal(overlay_find(setup.overlay, &question, &seen, &until), KNOWN_NOT);
+    assert_int_equal(overlay_find(setup->overlay, &question, &seen, &until), KNOWN_NOT);
     buffer_finish(&until);
-    tear_down(&setup);
 }
 
 static void nothing_lies_behind_an_unsettled_key(void **state)
 {
-    (void)state;
-    struct setup setup;
+    struct setup *setup = *state;
     struct seen seen;
-    set_up(&setup);
     const struct range ranges[] = {{B("u\xfe"
                                       "0\0"),
                                     B("u\xfe"
@@ -91,19 +83,18 @@ static void nothing_lies_behind_an_unsettled_key(void **state)
                                     B("p\0u\xfe"
                                       "0\1")}};
     for (size_t i = 0; i < ARRAY_SIZE(ranges); i++) {
-        struct question question = question_of(&setup, ranges[i]);
-        assert_int_equal(overlay_find(setup.overlay, &question, &seen, NULL), KNOWN_EMPTY);
+        struct question question = question_of(setup, ranges[i]);
+        assert_int_equal(overlay_find(setup->overlay, &question, &seen, NULL), KNOWN_EMPTY);
         assert_true(seen.was_overlaid); /* it is not to be kept */
     }
-    tear_down(&setup);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_look_tells_what_is_known_and_sends_nothing),
-        cmocka_unit_test(without_memory_a_look_fails),
-        cmocka_unit_test(nothing_lies_behind_an_unsettled_key),
+        TEST_WITH(overlay, a_look_tells_what_is_known_and_sends_nothing),
+        TEST_WITH(overlay, without_memory_a_look_fails),
+        TEST_WITH(overlay, nothing_lies_behind_an_unsettled_key),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -40,46 +40,41 @@ static void what_is_fetched_is_masked_too(void **state)
 
 static void a_masked_row_is_absent_without_a_request(void **state)
 {
-    (void)state;
-    struct setup setup;
+    struct setup *setup = *state;
     struct on_miss on_miss = {.top = 1};
     struct seen seen;
-    set_up(&setup);
-    fetching_add_rows(&setup.fetching, "p", 2);
-    mask(&setup, ROW("00001").lo);
-    struct question question = question_of(&setup, ROW("00001"));
-    assert_int_equal(count(&setup, &question, &on_miss, &seen), 0);
-    assert_int_equal(asked(&setup), 0);
+    fetching_add_rows(&setup->fetching, "p", 2);
+    mask(setup, ROW("00001").lo);
+    struct question question = question_of(setup, ROW("00001"));
+    assert_int_equal(count(setup, &question, &on_miss, &seen), 0);
+    assert_int_equal(asked(setup), 0);
     assert_true(seen.was_overlaid);
-    question = question_of(&setup, ROW("00000"));
-    assert_int_equal(count(&setup, &question, &on_miss, &seen), 1);
+    question = question_of(setup, ROW("00000"));
+    assert_int_equal(count(setup, &question, &on_miss, &seen), 1);
     assert_false(seen.was_overlaid);
-    assert_true(overlay_is_changing(setup.overlay, "t", ROW("00001").lo));
-    assert_false(overlay_is_changing(setup.overlay, "t", ROW("00000").lo));
-    assert_false(overlay_is_changing(setup.overlay, NULL, ROW("00001").lo));
-    tear_down(&setup);
+    assert_true(overlay_is_changing(setup->overlay, "t", ROW("00001").lo));
+    assert_false(overlay_is_changing(setup->overlay, "t", ROW("00000").lo));
+    assert_false(overlay_is_changing(setup->overlay, NULL, ROW("00001").lo));
 }
 
 static void a_scan_of_keys_leaves_masked_ones_out(void **state)
 {
-    (void)state;
-    struct setup setup;
+    struct setup *setup = *state;
     struct page *page = NULL;
     struct seen seen;
-    set_up(&setup);
-    fetching_add_rows(&setup.fetching, "p", 5);
-    mask(&setup, ROW("00000").lo);
-    mask(&setup, ROW("00003").lo);
-    struct question question = question_of(&setup, PARTITION);
+    fetching_add_rows(&setup->fetching, "p", 5);
+    mask(setup, ROW("00000").lo);
+    mask(setup, ROW("00003").lo);
+    struct question question = question_of(setup, PARTITION);
     question.keys_suffice = true;
-    setup.caller = fetching_caller(&setup.fetching);
-    assert_int_equal(overlay_keys(setup.overlay, &setup.caller, &question, 1000, &page, &seen), 0);
+    setup->caller = fetching_caller(&setup->fetching);
+    assert_int_equal(overlay_keys(setup->overlay, &setup->caller, &question, 1000, &page, &seen),
+                     0);
     assert_int_equal(page_rows(page), 2); /* it covers no more than these */
     assert_bytes(page_range(page).lo, PARTITION.lo);
     assert_bytes(page_range(page).hi, ROW("00002").hi);
     page_unref(page);
-    assert_int_equal(asked(&setup), 1);
-    tear_down(&setup);
+    assert_int_equal(asked(setup), 1);
 }
 
 static void without_memory_a_look_beside_masks_fails(void **state)
@@ -224,27 +219,24 @@ static int list_tables_meanwhile(struct memory_store *self, size_t number, struc
 /* The list was asked for later, so it stays known in place of the answer to the look. */
 static void a_dropped_table_is_not_seen_in_a_list_from_before_its_end(void **state)
 {
-    (void)state;
-    struct setup setup;
+    struct setup *setup = *state;
     struct seen seen;
     struct call call = {0};
     struct on_miss on_miss = {.top = 1};
-    set_up(&setup);
-    struct memory_store *memory = setup.fetching.memory;
+    struct memory_store *memory = setup->fetching.memory;
     memory->checks_tables = memory->drops_slowly = true;
     memory_store_add_table(memory, "t");
     assert_int_equal(table_store_delete_table(&memory->store, "t", &call), 0);
-    assert_int_equal(pending_mask(setup.fetching.pending, NULL, B("t"), B("drop")), 0);
+    assert_int_equal(pending_mask(setup->fetching.pending, NULL, B("t"), B("drop")), 0);
     memory_store_forget_diary(memory);
-    changed = &setup;
+    changed = setup;
     memory->fault = list_tables_meanwhile;
-    struct question question = question_of(&setup, (struct range){B("t"), B("t\x01")});
+    struct question question = question_of(setup, (struct range){B("t"), B("t\x01")});
     question.table = NULL;
-    assert_int_equal(count(&setup, &question, &on_miss, &seen), 0);
-    assert_int_equal(asked(&setup), 2); /* the look, and a read of the listed table */
-    assert_int_equal(count(&setup, &question, &on_miss, &seen), 0);
-    assert_int_equal(asked(&setup), 2);
-    tear_down(&setup);
+    assert_int_equal(count(setup, &question, &on_miss, &seen), 0);
+    assert_int_equal(asked(setup), 2); /* the look, and a read of the listed table */
+    assert_int_equal(count(setup, &question, &on_miss, &seen), 0);
+    assert_int_equal(asked(setup), 2);
 }
 
 /* The service lists the table until its deletion ends: until then it has no rows, or is refused. */
@@ -282,12 +274,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_fetched_is_masked_too),
-        cmocka_unit_test(a_masked_row_is_absent_without_a_request),
-        cmocka_unit_test(a_scan_of_keys_leaves_masked_ones_out),
+        TEST_WITH(overlay, a_masked_row_is_absent_without_a_request),
+        TEST_WITH(overlay, a_scan_of_keys_leaves_masked_ones_out),
         cmocka_unit_test(without_memory_a_look_beside_masks_fails),
         cmocka_unit_test(a_row_is_masked_or_new_but_never_old),
         cmocka_unit_test(a_page_that_is_older_than_a_change_does_not_answer),
-        cmocka_unit_test(a_dropped_table_is_not_seen_in_a_list_from_before_its_end),
+        TEST_WITH(overlay, a_dropped_table_is_not_seen_in_a_list_from_before_its_end),
         cmocka_unit_test(a_dropped_table_is_left_out_between_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -69,75 +69,63 @@ static struct seen assert_keys(struct setup *setup, struct range range, int top,
 
 static void keys_are_asked_for_and_then_known(void **state)
 {
-    (void)state;
-    struct setup setup;
+    struct setup *setup = *state;
     struct seen seen;
-    set_up(&setup);
-    add_partitions(&setup, 2, 2);
+    add_partitions(setup, 2, 2);
     static const char all[] = "p0000/00000 p0000/00001 p0001/00000 p0001/00001 > p0001/00001+";
-    seen = assert_keys(&setup, RANGE_ALL, 1000, all);
+    seen = assert_keys(setup, RANGE_ALL, 1000, all);
     assert_true(seen.was_fetched);
-    assert_int_equal(asked(&setup), 1);
-    setup.fetching.now_ms += TTL_MS;
-    seen = assert_keys(&setup, RANGE_ALL, 1000, all);
+    assert_int_equal(asked(setup), 1);
+    setup->fetching.now_ms += TTL_MS;
+    seen = assert_keys(setup, RANGE_ALL, 1000, all);
     assert_false(seen.was_fetched);
     assert_int_equal(seen.requested_ms, 10 * TTL_MS);
-    assert_int_equal(asked(&setup), 1);
-    tear_down(&setup);
+    assert_int_equal(asked(setup), 1);
 }
 
 static void an_answer_says_how_far_it_tells_all(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up(&setup);
-    add_partitions(&setup, 2, 3);
-    (void)assert_keys(&setup, RANGE_ALL, 2, "p0000/00000 p0000/00001 > p0000/00001+");
+    struct setup *setup = *state;
+    add_partitions(setup, 2, 3);
+    (void)assert_keys(setup, RANGE_ALL, 2, "p0000/00000 p0000/00001 > p0000/00001+");
     (void)assert_keys(
-        &setup, (struct range){ROW("p0000", "00001\x01"), B(POSITION_END)}, 2,
+        setup, (struct range){ROW("p0000", "00001\x01"), B(POSITION_END)}, 2,
         "p0000/00002 > p0000/00002+"); /* one query asks for the rest of a partition */
-    (void)assert_keys(&setup, (struct range){B("p0000\x01"), B(POSITION_END)}, 3,
+    (void)assert_keys(setup, (struct range){B("p0000\x01"), B(POSITION_END)}, 3,
                       "p0001/00000 p0001/00001 p0001/00002 > p0001/00002+");
-    (void)assert_keys(&setup, (struct range){B("p0001\x01"), B(POSITION_END)}, 2, ".");
-    tear_down(&setup);
+    (void)assert_keys(setup, (struct range){B("p0001\x01"), B(POSITION_END)}, 2, ".");
 }
 
 /* A known answer goes no further than `top`, and up to what comes next where that is known. */
 static void a_known_answer_is_cut_at_its_top(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up(&setup);
-    add_partitions(&setup, 2, 3);
-    read_range(&setup, RANGE_ALL, 1000, false);
-    (void)assert_keys(&setup, RANGE_ALL, 2, "p0000/00000 p0000/00001 > p0000/00001+");
-    (void)assert_keys(&setup, RANGE_ALL, 3, "p0000/00000 p0000/00001 p0000/00002 > p0000/00002+");
-    (void)assert_keys(&setup, (struct range){ROW("p0001", "00002"), B(POSITION_END)}, 1,
+    struct setup *setup = *state;
+    add_partitions(setup, 2, 3);
+    read_range(setup, RANGE_ALL, 1000, false);
+    (void)assert_keys(setup, RANGE_ALL, 2, "p0000/00000 p0000/00001 > p0000/00001+");
+    (void)assert_keys(setup, RANGE_ALL, 3, "p0000/00000 p0000/00001 p0000/00002 > p0000/00002+");
+    (void)assert_keys(setup, (struct range){ROW("p0001", "00002"), B(POSITION_END)}, 1,
                       "p0001/00002 > p0001/00002+");
-    assert_int_equal(asked(&setup), 1);
-    tear_down(&setup);
+    assert_int_equal(asked(setup), 1);
 }
 
 /* Also what says only that there is nothing more. */
 /* What lies after the last key does not count. */
 static void an_answer_is_as_old_as_the_oldest_of_it(void **state)
 {
-    (void)state;
-    struct setup setup;
+    struct setup *setup = *state;
     struct seen seen;
-    set_up(&setup);
-    add_partitions(&setup, 2, 2);
-    int64_t began_ms = setup.fetching.now_ms;
-    read_range(&setup, (struct range){B("p0001\0"), B(POSITION_END)}, 1000, false);
-    setup.fetching.now_ms += TTL_MS / 2;
-    read_range(&setup, (struct range){B("p0000\0"), B("p0001\0")}, 1000, false);
-    seen = assert_keys(&setup, RANGE_FROM("p0000\0"), 2, "p0000/00000 p0000/00001 > p0000/00001+");
+    add_partitions(setup, 2, 2);
+    int64_t began_ms = setup->fetching.now_ms;
+    read_range(setup, (struct range){B("p0001\0"), B(POSITION_END)}, 1000, false);
+    setup->fetching.now_ms += TTL_MS / 2;
+    read_range(setup, (struct range){B("p0000\0"), B("p0001\0")}, 1000, false);
+    seen = assert_keys(setup, RANGE_FROM("p0000\0"), 2, "p0000/00000 p0000/00001 > p0000/00001+");
     assert_int_equal(seen.requested_ms, began_ms + TTL_MS / 2);
-    seen = assert_keys(&setup, (struct range){B("p0000\x01"), B(POSITION_END)}, 2,
+    seen = assert_keys(setup, (struct range){B("p0000\x01"), B(POSITION_END)}, 2,
                        "p0001/00000 p0001/00001 > p0001/00001+");
     assert_int_equal(seen.requested_ms, began_ms);
-    assert_int_equal(asked(&setup), 2);
-    tear_down(&setup);
+    assert_int_equal(asked(setup), 2);
 }
 
 static void a_failure_is_returned(void **state)
@@ -167,38 +155,32 @@ static int count_known(struct setup *setup, struct range range, bool keys_suffic
 
 static void a_known_page_begins_at_the_range(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up(&setup);
-    add_partitions(&setup, 3, 3);
+    struct setup *setup = *state;
+    add_partitions(setup, 3, 3);
     struct range second = {B("p0001\0"), B("p0001\x01")};
-    assert_int_equal(count_known(&setup, RANGE_ALL, false), -1);
-    read_range(&setup, second, 1000, false);
-    assert_int_equal(count_known(&setup, second, false), 3);
+    assert_int_equal(count_known(setup, RANGE_ALL, false), -1);
+    read_range(setup, second, 1000, false);
+    assert_int_equal(count_known(setup, second, false), 3);
     assert_int_equal(
-        count_known(&setup, (struct range){ROW("p0001", "00001"), B(POSITION_END)}, false),
+        count_known(setup, (struct range){ROW("p0001", "00001"), B(POSITION_END)}, false),
         3); /* more than was asked for, and less */
-    assert_int_equal(count_known(&setup, RANGE_ALL, false), -1); /* what lies before is not known */
+    assert_int_equal(count_known(setup, RANGE_ALL, false), -1); /* what lies before is not known */
     assert_int_equal(
-        count_known(&setup, (struct range){ROW("p0001", "x"), ROW("p0001", "y")}, false),
+        count_known(setup, (struct range){ROW("p0001", "x"), ROW("p0001", "y")}, false),
         0); /* surely nothing */
-    assert_int_equal(count_known(&setup, (struct range){ROW("p0001", "x"), B("p0002\0")}, false),
+    assert_int_equal(count_known(setup, (struct range){ROW("p0001", "x"), B("p0002\0")}, false),
                      -1);
-    setup.fetching.now_ms += TTL_MS + 1;
-    assert_int_equal(count_known(&setup, second, false), -1);
-    tear_down(&setup);
+    setup->fetching.now_ms += TTL_MS + 1;
+    assert_int_equal(count_known(setup, second, false), -1);
 }
 
 static void a_page_of_keys_answers_questions_for_keys(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up(&setup);
-    add_partitions(&setup, 1, 3);
-    read_range(&setup, RANGE_ALL, 1000, true);
-    assert_int_equal(count_known(&setup, RANGE_ALL, true), 3);
-    assert_int_equal(count_known(&setup, RANGE_ALL, false), -1);
-    tear_down(&setup);
+    struct setup *setup = *state;
+    add_partitions(setup, 1, 3);
+    read_range(setup, RANGE_ALL, 1000, true);
+    assert_int_equal(count_known(setup, RANGE_ALL, true), 3);
+    assert_int_equal(count_known(setup, RANGE_ALL, false), -1);
 }
 
 /* The first position that is unknown, where no row lies before it; and where any is unknown. Empty:
@@ -221,74 +203,68 @@ static void assert_misses(struct setup *setup, struct range range, struct bytes 
 
 static void a_miss_is_where_the_next_row_may_be(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up(&setup);
-    add_partitions(&setup, 3, 3);
+    struct setup *setup = *state;
+    add_partitions(setup, 3, 3);
     struct range first = {B("p0000\0"), B("p0000\x01")}, third = {B("p0002\0"), B("p0002\x01")};
     struct range two = {B("p0000\0"), B("p0001\x01")}, all = {B("p0000\0"), B("p0002\x01")};
-    assert_misses(&setup, first, first.lo, first.lo);
-    read_range(&setup, first, 2, false);
-    assert_misses(&setup, first, B(""), ROW("p0000", "00001\x01")); /* the third row is lacking */
-    read_range(&setup, (struct range){ROW("p0000", "00001\x01"), first.hi}, 1000, false);
-    assert_misses(&setup, first, B(""), B(""));
-    assert_misses(&setup, two, B(""), first.hi);
-    assert_misses(&setup, (struct range){ROW("p0000", "x"), two.hi}, first.hi, first.hi);
-    read_range(&setup, third, 1000, false);
-    assert_misses(&setup, all, B(""), first.hi); /* a hole in the midst */
-    read_range(&setup, (struct range){B("p0001\0"), B("p0001\x01")}, 1000, false);
-    assert_misses(&setup, two, B(""), first.hi); /* between them there may be partitions */
-    setup.fetching.now_ms += TTL_MS + 1;
-    assert_misses(&setup, first, first.lo, first.lo);
-    tear_down(&setup);
+    assert_misses(setup, first, first.lo, first.lo);
+    read_range(setup, first, 2, false);
+    assert_misses(setup, first, B(""), ROW("p0000", "00001\x01")); /* the third row is lacking */
+    read_range(setup, (struct range){ROW("p0000", "00001\x01"), first.hi}, 1000, false);
+    assert_misses(setup, first, B(""), B(""));
+    assert_misses(setup, two, B(""), first.hi);
+    assert_misses(setup, (struct range){ROW("p0000", "x"), two.hi}, first.hi, first.hi);
+    read_range(setup, third, 1000, false);
+    assert_misses(setup, all, B(""), first.hi); /* a hole in the midst */
+    read_range(setup, (struct range){B("p0001\0"), B("p0001\x01")}, 1000, false);
+    assert_misses(setup, two, B(""), first.hi); /* between them there may be partitions */
+    setup->fetching.now_ms += TTL_MS + 1;
+    assert_misses(setup, first, first.lo, first.lo);
 }
 
 static void a_whole_table_that_was_read_lacks_nothing(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up(&setup);
-    add_partitions(&setup, 30, 100);
-    read_range(&setup, RANGE_ALL, 1000, false);
-    assert_misses(&setup, RANGE_ALL, B(""),
+    struct setup *setup = *state;
+    add_partitions(setup, 30, 100);
+    read_range(setup, RANGE_ALL, 1000, false);
+    assert_misses(setup, RANGE_ALL, B(""),
                   B("p0009\0"
                     "00099\x01"));
-    read_range(&setup, (struct range){B("p0010\0"), B(POSITION_END)}, 1000, false);
-    read_range(&setup, (struct range){B("p0020\0"), B(POSITION_END)}, 1000, false);
-    read_range(&setup, (struct range){B("p0009\x01"), B("p0010\0")}, 1000, false);
-    read_range(&setup, (struct range){B("p0019\x01"), B("p0020\0")}, 1000, false);
-    assert_misses(&setup, RANGE_ALL, B(""),
+    read_range(setup, (struct range){B("p0010\0"), B(POSITION_END)}, 1000, false);
+    read_range(setup, (struct range){B("p0020\0"), B(POSITION_END)}, 1000, false);
+    read_range(setup, (struct range){B("p0009\x01"), B("p0010\0")}, 1000, false);
+    read_range(setup, (struct range){B("p0019\x01"), B("p0020\0")}, 1000, false);
+    assert_misses(setup, RANGE_ALL, B(""),
                   B("p0009\0"
                     "00099\x01"));
-    read_range(&setup,
+    read_range(setup,
                (struct range){B("p0009\0"
                                 "00099\x01"),
                               B("p0009\x01")},
                1000, false);
-    assert_misses(&setup, RANGE_ALL, B(""),
+    assert_misses(setup, RANGE_ALL, B(""),
                   B("p0019\0"
                     "00099\x01"));
-    read_range(&setup,
+    read_range(setup,
                (struct range){B("p0019\0"
                                 "00099\x01"),
                               B("p0019\x01")},
                1000, false);
-    assert_misses(&setup, RANGE_ALL, B(""), B(""));
-    tear_down(&setup);
+    assert_misses(setup, RANGE_ALL, B(""), B(""));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(keys_are_asked_for_and_then_known),
-        cmocka_unit_test(an_answer_says_how_far_it_tells_all),
-        cmocka_unit_test(a_known_answer_is_cut_at_its_top),
-        cmocka_unit_test(an_answer_is_as_old_as_the_oldest_of_it),
+        TEST_WITH(overlay, keys_are_asked_for_and_then_known),
+        TEST_WITH(overlay, an_answer_says_how_far_it_tells_all),
+        TEST_WITH(overlay, a_known_answer_is_cut_at_its_top),
+        TEST_WITH(overlay, an_answer_is_as_old_as_the_oldest_of_it),
         cmocka_unit_test(a_failure_is_returned),
-        cmocka_unit_test(a_known_page_begins_at_the_range),
-        cmocka_unit_test(a_page_of_keys_answers_questions_for_keys),
-        cmocka_unit_test(a_miss_is_where_the_next_row_may_be),
-        cmocka_unit_test(a_whole_table_that_was_read_lacks_nothing),
+        TEST_WITH(overlay, a_known_page_begins_at_the_range),
+        TEST_WITH(overlay, a_page_of_keys_answers_questions_for_keys),
+        TEST_WITH(overlay, a_miss_is_where_the_next_row_may_be),
+        TEST_WITH(overlay, a_whole_table_that_was_read_lacks_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

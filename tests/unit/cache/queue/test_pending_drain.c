@@ -52,21 +52,18 @@ static void send_rest(struct queueing *queueing)
 
 static void a_drain_of_nothing_is_done(void **state)
 {
-    (void)state;
-    struct queueing queueing;
-    queueing_set_up(&queueing, no_limits);
-    assert_int_equal(drain(&queueing, "T", RANGE_ALL), 0);
-    assert_int_equal(drain(&queueing, NULL, RANGE_ALL), 0);
-    queue_deletes(&queueing, "p", 0, 1);
-    queue_elsewhere(&queueing);
-    assert_int_equal(drain(&queueing, "T", ROWS_OF("q")), 0);
-    assert_int_equal(drain(&queueing, "S", RANGE_ALL), 0);
-    assert_int_equal(due_ms(&queueing), PENDING_REST_MS);
-    claim(&queueing, B("q\0x")); /* a claim is not queued */
-    assert_int_equal(drain(&queueing, "T", ROWS_OF("q")), 0);
-    release(&queueing, B("q\0x"));
-    send_rest(&queueing);
-    queueing_tear_down(&queueing);
+    struct queueing *queueing = *state;
+    assert_int_equal(drain(queueing, "T", RANGE_ALL), 0);
+    assert_int_equal(drain(queueing, NULL, RANGE_ALL), 0);
+    queue_deletes(queueing, "p", 0, 1);
+    queue_elsewhere(queueing);
+    assert_int_equal(drain(queueing, "T", ROWS_OF("q")), 0);
+    assert_int_equal(drain(queueing, "S", RANGE_ALL), 0);
+    assert_int_equal(due_ms(queueing), PENDING_REST_MS);
+    claim(queueing, B("q\0x")); /* a claim is not queued */
+    assert_int_equal(drain(queueing, "T", ROWS_OF("q")), 0);
+    release(queueing, B("q\0x"));
+    send_rest(queueing);
 }
 
 static void a_drain_waits_for_its_range(void **state)
@@ -164,21 +161,18 @@ static void what_is_queued_later_is_not_waited_for(void **state)
 
 static void a_drain_ends_with_its_call(void **state)
 {
-    (void)state;
-    struct queueing queueing;
+    struct queueing *queueing = *state;
     struct other late = drainer_of("T", RANGE_ALL), cancelled = drainer_of(NULL, RANGE_ALL);
-    queueing_set_up(&queueing, no_limits);
-    queue_deletes(&queueing, "p", 0, 1);
+    queue_deletes(queueing, "p", 0, 1);
     late.call.deadline_ms = 500;
-    start_waiting(&queueing, &late, 1);
-    start_waiting(&queueing, &cancelled, 2);
-    queueing.now_ms = 500;
+    start_waiting(queueing, &late, 1);
+    start_waiting(queueing, &cancelled, 2);
+    queueing->now_ms = 500;
     assert_int_equal(result_of(&late), -ETIMEDOUT);
     assert_string_equal(late.call.failure.message, "queued changes are still being sent: 1");
     cancelled.is_cancelled = true;
     assert_int_equal(result_of(&cancelled), -EINTR);
-    send_rest(&queueing);
-    queueing_tear_down(&queueing);
+    send_rest(queueing);
 }
 
 /* The drain has seen the time. */
@@ -192,40 +186,37 @@ static void wait_for_checks(const struct other *drainer)
 /* What it waits for puts the deadline off when it ends, and nothing else does. */
 static void a_drain_goes_on_while_its_batches_end(void **state)
 {
-    (void)state;
-    struct queueing queueing;
+    struct queueing *queueing = *state;
     struct other patient = drainer_of("T", (struct range){B("p"), B("r")}), other = patient;
-    queueing_set_up(&queueing, no_limits);
-    queue_deletes(&queueing, "p", 0, 1);
-    queue_deletes(&queueing, "q", 0, 1);
-    queue_deletes(&queueing, "r", 0, 1);
-    queue_elsewhere(&queueing);
+    queue_deletes(queueing, "p", 0, 1);
+    queue_deletes(queueing, "q", 0, 1);
+    queue_deletes(queueing, "r", 0, 1);
+    queue_elsewhere(queueing);
     patient.call.deadline_ms = other.call.deadline_ms = patient.patience_ms = 5000;
-    start_waiting(&queueing, &patient, 1);
-    start_waiting(&queueing, &other, 2); /* without patience */
-    queueing.now_ms = 1;
-    queue_deletes(&queueing, "qq", 0, 1);
-    queueing.now_ms = 4000;
+    start_waiting(queueing, &patient, 1);
+    start_waiting(queueing, &other, 2); /* without patience */
+    queueing->now_ms = 1;
+    queue_deletes(queueing, "qq", 0, 1);
+    queueing->now_ms = 4000;
     for (int i = 0; i < 4; i++)
-        take(&queueing, &batches[i]);
-    take(&queueing, &younger);
+        take(queueing, &batches[i]);
+    take(queueing, &younger);
     assert_batch(&batches[0], "p", "0");
     assert_batch(&batches[1], "q", "0");
-    end_made(&queueing, &batches[0]);
+    end_made(queueing, &batches[0]);
     wait_for_checks(&patient);
-    queueing.now_ms = 5000;
+    queueing->now_ms = 5000;
     assert_int_equal(result_of(&other), -ETIMEDOUT);
-    queueing.now_ms = 8999;
-    end_made(&queueing, &batches[2]);
-    end_made(&queueing, &batches[3]);
-    end_made(&queueing, &younger);
+    queueing->now_ms = 8999;
+    end_made(queueing, &batches[2]);
+    end_made(queueing, &batches[3]);
+    end_made(queueing, &younger);
     wait_for_checks(&patient);
     assert_false(patient.is_done);
-    queueing.now_ms = 9000;
+    queueing->now_ms = 9000;
     assert_int_equal(result_of(&patient), -ETIMEDOUT);
     assert_string_equal(patient.call.failure.message, "queued changes are still being sent: 1");
-    end_made(&queueing, &batches[1]);
-    queueing_tear_down(&queueing);
+    end_made(queueing, &batches[1]);
 }
 
 /* Queues the row, which fails for this reason. */
@@ -239,94 +230,82 @@ static void fail_row(struct queueing *queueing, const char *partition, int row, 
 
 static void texts_stay_kept_when_a_failed_delete_is_told(void **state)
 {
-    (void)state;
-    struct queueing queueing;
+    struct queueing *queueing = *state;
     char position[64];
     struct bytes key = position_of("p", 1, position);
     struct page *page = row_of(key, B("{}"));
     const struct queued_change text = text_of(key, page);
-    queueing_set_up(&queueing, no_limits);
-    queue_change(&queueing, &text);
+    queue_change(queueing, &text);
     page_unref(page);
-    queueing.now_ms += PENDING_REST_MS;
-    take(&queueing, batches);
-    end_with(&queueing, batches, BATCH_FAILED, failure_of(-ESTALE, "text"));
-    fail_row(&queueing, "p", 0, "delete");
-    fail_row(&queueing, "q", 0, "elsewhere");
+    queueing->now_ms += PENDING_REST_MS;
+    take(queueing, batches);
+    end_with(queueing, batches, BATCH_FAILED, failure_of(-ESTALE, "text"));
+    fail_row(queueing, "p", 0, "delete");
+    fail_row(queueing, "q", 0, "elsewhere");
     assert_int_equal(
-        pending_report(queueing.pending, REPORT_DELETES, "T", ROWS_OF("p"), call_of(&queueing)), 1);
-    assert_string_equal(queueing.call.failure.message, "delete");
+        pending_report(queueing->pending, REPORT_DELETES, "T", ROWS_OF("p"), call_of(queueing)), 1);
+    assert_string_equal(queueing->call.failure.message, "delete");
     assert_int_equal(
-        pending_report(queueing.pending, REPORT_DELETES, "T", ROWS_OF("p"), call_of(&queueing)), 0);
-    assert_int_equal(queueing.call.failure.error, 0);
-    assert_int_equal(pending_unreported(queueing.pending), 2);
-    assert_int_equal(drain(&queueing, "T", ROWS_OF("p")), 1);
-    assert_string_equal(queueing.call.failure.message, "text");
-    assert_int_equal(pending_unreported(queueing.pending), 1);
-    queueing_tear_down(&queueing);
+        pending_report(queueing->pending, REPORT_DELETES, "T", ROWS_OF("p"), call_of(queueing)), 0);
+    assert_int_equal(queueing->call.failure.error, 0);
+    assert_int_equal(pending_unreported(queueing->pending), 2);
+    assert_int_equal(drain(queueing, "T", ROWS_OF("p")), 1);
+    assert_string_equal(queueing->call.failure.message, "text");
+    assert_int_equal(pending_unreported(queueing->pending), 1);
 }
 
 static void a_failure_is_told_once(void **state)
 {
-    (void)state;
-    struct queueing queueing;
-    queueing_set_up(&queueing, no_limits);
-    fail_row(&queueing, "p", 0, "first");
-    fail_row(&queueing, "p", 1, "second");
-    fail_row(&queueing, "q", 0, "third");
-    assert_int_equal(drain(&queueing, "U", RANGE_ALL), 0);
-    assert_int_equal(drain(&queueing, "T", ROWS_OF("o")), 0);
-    assert_int_equal(drain(&queueing, "T", ROWS_OF("p")), 1);
-    assert_int_equal(queueing.call.failure.error, -EACCES);
-    assert_string_equal(queueing.call.failure.message, "first");
-    assert_int_equal(drain(&queueing, "T", ROWS_OF("p")), 0); /* the second is forgotten with it */
-    assert_int_equal(queueing.call.failure.error, 0);
-    assert_int_equal(drain(&queueing, NULL, RANGE_ALL), 1);
-    assert_string_equal(queueing.call.failure.message, "third");
-    assert_int_equal(drain(&queueing, NULL, RANGE_ALL), 0);
-    fail_row(&queueing, "p", 0, "left"); /* nothing is left behind */
-    queueing_tear_down(&queueing);
+    struct queueing *queueing = *state;
+    fail_row(queueing, "p", 0, "first");
+    fail_row(queueing, "p", 1, "second");
+    fail_row(queueing, "q", 0, "third");
+    assert_int_equal(drain(queueing, "U", RANGE_ALL), 0);
+    assert_int_equal(drain(queueing, "T", ROWS_OF("o")), 0);
+    assert_int_equal(drain(queueing, "T", ROWS_OF("p")), 1);
+    assert_int_equal(queueing->call.failure.error, -EACCES);
+    assert_string_equal(queueing->call.failure.message, "first");
+    assert_int_equal(drain(queueing, "T", ROWS_OF("p")), 0); /* the second is forgotten with it */
+    assert_int_equal(queueing->call.failure.error, 0);
+    assert_int_equal(drain(queueing, NULL, RANGE_ALL), 1);
+    assert_string_equal(queueing->call.failure.message, "third");
+    assert_int_equal(drain(queueing, NULL, RANGE_ALL), 0);
+    fail_row(queueing, "p", 0, "left"); /* nothing is left behind */
 }
 
 static void a_failure_is_told_by_the_drain_that_waits_for_it(void **state)
 {
-    (void)state;
-    struct queueing queueing;
+    struct queueing *queueing = *state;
     struct other drainer = drainer_of("T", ROWS_OF("p"));
-    queueing_set_up(&queueing, no_limits);
-    queue_deletes(&queueing, "p", 0, 3);
-    start_waiting(&queueing, &drainer, 1);
-    take(&queueing, batches);
+    queue_deletes(queueing, "p", 0, 3);
+    start_waiting(queueing, &drainer, 1);
+    take(queueing, batches);
     for (int i = 0; i < 3; i++)
         batches->changes[i].end = i == 1 ? BATCH_FAILED : BATCH_MADE;
     batches->changes[1].failure = failure_of(-ESTALE, "changed");
-    pending_end(queueing.pending, batches);
+    pending_end(queueing->pending, batches);
     assert_int_equal(result_of(&drainer), 1);
     assert_int_equal(drainer.call.failure.error, -ESTALE);
     assert_string_equal(drainer.call.failure.message, "changed");
-    assert_int_equal(drain(&queueing, NULL, RANGE_ALL), 0);
-    queueing_tear_down(&queueing);
+    assert_int_equal(drain(queueing, NULL, RANGE_ALL), 0);
 }
 
 static void of_many_failures_the_last_are_kept(void **state)
 {
-    (void)state;
-    struct queueing queueing;
+    struct queueing *queueing = *state;
     char reason[16];
-    queueing_set_up(&queueing, no_limits);
     for (int i = 0; i <= PENDING_FAILURES_MAX; i++) {
         (void)snprintf(reason, sizeof(reason), "%d", i);
-        fail_row(&queueing, "p", i, reason);
+        fail_row(queueing, "p", i, reason);
     }
-    assert_int_equal(drain(&queueing, "T",
+    assert_int_equal(drain(queueing, "T",
                            (struct range){B("p\0"
                                             "00000"),
                                           B("p\0"
                                             "00000\x01")}),
                      0);
-    assert_int_equal(drain(&queueing, "T", ROWS_OF("p")), 1);
-    assert_string_equal(queueing.call.failure.message, "1");
-    queueing_tear_down(&queueing);
+    assert_int_equal(drain(queueing, "T", ROWS_OF("p")), 1);
+    assert_string_equal(queueing->call.failure.message, "1");
 }
 
 static void *take_until_the_end(void *context)
@@ -346,22 +325,19 @@ static void *take_until_the_end(void *context)
 
 static void after_the_close_all_is_sent(void **state)
 {
-    (void)state;
-    struct queueing queueing;
+    struct queueing *queueing = *state;
     pthread_t thread;
     void *taken;
-    queueing_set_up(&queueing, no_limits);
-    queue_deletes(&queueing, "p", 0, 3);
-    queue_deletes(&queueing, "q", 0, 3);
-    assert_int_equal(pthread_create(&thread, NULL, take_until_the_end, &queueing), 0);
-    pending_close(queueing.pending); /* without the end of any time */
-    pending_wait_empty(queueing.pending, DEADLINE_MS);
-    assert_int_equal(stats_of(&queueing).queued, 0);
+    queue_deletes(queueing, "p", 0, 3);
+    queue_deletes(queueing, "q", 0, 3);
+    assert_int_equal(pthread_create(&thread, NULL, take_until_the_end, queueing), 0);
+    pending_close(queueing->pending); /* without the end of any time */
+    pending_wait_empty(queueing->pending, DEADLINE_MS);
+    assert_int_equal(stats_of(queueing).queued, 0);
     assert_int_equal(pthread_join(thread, &taken), 0);
     assert_int_equal(*(size_t *)taken, 6);
     free(taken);
-    assert_false(pending_take(queueing.pending, batches));
-    queueing_tear_down(&queueing);
+    assert_false(pending_take(queueing->pending, batches));
 }
 
 struct visited {
@@ -455,35 +431,32 @@ static void a_batch_that_was_not_sent_is_no_answer(void **state)
 
 static void what_is_left_at_the_end_is_abandoned(void **state)
 {
-    (void)state;
-    struct queueing queueing;
+    struct queueing *queueing = *state;
     struct visited visited = {.line = {.max = 1 << 16}};
     const struct failure stall = no_answer();
-    queueing_set_up(&queueing, no_limits);
     struct page *page = row_of(B("p\0"
                                  "00001"),
                                B("text"));
     struct queued_change text = text_of(B("p\0"
                                           "00001"),
                                         page);
-    queue_deletes(&queueing, "q", 0, 1);
-    queue_change(&queueing, &text);
-    queue_deletes(&queueing, "p", 0, 1);
+    queue_deletes(queueing, "q", 0, 1);
+    queue_change(queueing, &text);
+    queue_deletes(queueing, "p", 0, 1);
     page_unref(page);
-    queueing.now_ms = PENDING_REST_MS;
-    take(&queueing, batches);
-    end_with(&queueing, batches, BATCH_AGAIN, stall);
-    pending_close(queueing.pending);
-    pending_wait_empty(queueing.pending, queueing.now_ms); /* the deadline has come */
-    pending_stop(queueing.pending);
-    queueing.now_ms = DEADLINE_MS;
-    assert_false(pending_take(queueing.pending, batches));
-    pending_abandon(queueing.pending, visit, &visited);
+    queueing->now_ms = PENDING_REST_MS;
+    take(queueing, batches);
+    end_with(queueing, batches, BATCH_AGAIN, stall);
+    pending_close(queueing->pending);
+    pending_wait_empty(queueing->pending, queueing->now_ms); /* the deadline has come */
+    pending_stop(queueing->pending);
+    queueing->now_ms = DEADLINE_MS;
+    assert_false(pending_take(queueing->pending, batches));
+    pending_abandon(queueing->pending, visit, &visited);
     assert_string_equal(buffer_string(&visited.line),
                         "T:p00001 text connection refused;T:p00000 delete connection refused;"
                         "T:q00000 delete connection refused;");
     buffer_finish(&visited.line);
-    queueing_tear_down(&queueing);
 }
 
 static void count_reason(void *context, struct address address, const struct batched *change)
@@ -497,40 +470,37 @@ static void count_reason(void *context, struct address address, const struct bat
 /* The request of a batch is given up at the end: that is no reason. */
 static void what_was_on_its_way_is_abandoned_with_a_reason(void **state)
 {
-    (void)state;
-    struct queueing queueing;
+    struct queueing *queueing = *state;
     int abandoned = 0;
-    queueing_set_up(&queueing, no_limits);
-    queue_deletes(&queueing, "p", 0, 1);
-    queue_deletes(&queueing, "q", 0, 1);
-    pending_close(queueing.pending);
-    take(&queueing, batches);
-    pending_stop(queueing.pending);
-    end_with(&queueing, batches, BATCH_AGAIN, failure_of(-EINTR, "interrupted"));
-    pending_abandon(queueing.pending, count_reason, &abandoned);
+    queue_deletes(queueing, "p", 0, 1);
+    queue_deletes(queueing, "q", 0, 1);
+    pending_close(queueing->pending);
+    take(queueing, batches);
+    pending_stop(queueing->pending);
+    end_with(queueing, batches, BATCH_AGAIN, failure_of(-EINTR, "interrupted"));
+    pending_abandon(queueing->pending, count_reason, &abandoned);
     assert_int_equal(abandoned, 2);
-    queueing_tear_down(&queueing);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_drain_of_nothing_is_done),
+        TEST_WITH(queue, a_drain_of_nothing_is_done),
         cmocka_unit_test(a_drain_waits_for_its_range),
         cmocka_unit_test(a_drain_of_one_row_waits_for_that_one),
         cmocka_unit_test(what_is_queued_later_is_not_waited_for),
-        cmocka_unit_test(a_drain_ends_with_its_call),
-        cmocka_unit_test(a_drain_goes_on_while_its_batches_end),
-        cmocka_unit_test(texts_stay_kept_when_a_failed_delete_is_told),
-        cmocka_unit_test(a_failure_is_told_once),
-        cmocka_unit_test(a_failure_is_told_by_the_drain_that_waits_for_it),
-        cmocka_unit_test(of_many_failures_the_last_are_kept),
-        cmocka_unit_test(after_the_close_all_is_sent),
+        TEST_WITH(queue, a_drain_ends_with_its_call),
+        TEST_WITH(queue, a_drain_goes_on_while_its_batches_end),
+        TEST_WITH(queue, texts_stay_kept_when_a_failed_delete_is_told),
+        TEST_WITH(queue, a_failure_is_told_once),
+        TEST_WITH(queue, a_failure_is_told_by_the_drain_that_waits_for_it),
+        TEST_WITH(queue, of_many_failures_the_last_are_kept),
+        TEST_WITH(queue, after_the_close_all_is_sent),
         cmocka_unit_test(a_batch_without_an_answer_is_no_stall_if_another_one_had_one),
         cmocka_unit_test(a_stall_ends_with_an_answer_alone),
         cmocka_unit_test(a_batch_that_was_not_sent_is_no_answer),
-        cmocka_unit_test(what_is_left_at_the_end_is_abandoned),
-        cmocka_unit_test(what_was_on_its_way_is_abandoned_with_a_reason),
+        TEST_WITH(queue, what_is_left_at_the_end_is_abandoned),
+        TEST_WITH(queue, what_was_on_its_way_is_abandoned_with_a_reason),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

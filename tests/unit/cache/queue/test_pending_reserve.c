@@ -59,28 +59,27 @@ static void texts_alone_are_refused_beyond_it(void **state)
     queueing_tear_down(&queueing);
 }
 
+DEFINE_FIXTURE(reserving, struct queueing, set_up(test), end_all(test))
+
 static void a_text_waits_for_what_is_queued(void **state)
 {
-    (void)state;
-    struct queueing queueing;
+    struct queueing *queueing = *state;
     struct other writer = {.what = OTHER_RESERVES, .more = MAX_BYTES / 2};
-    set_up(&queueing);
-    fill_queue(&queueing, MAX_BYTES / 2 + 1, false);
-    assert_int_equal(due_ms(&queueing), AT_ONCE); /* full batches */
-    while (stats_of(&queueing).queued_bytes + MAX_BYTES / 2 > MAX_BYTES + 20000) {
-        take(&queueing, batches);
-        end_made(&queueing, batches);
+    fill_queue(queueing, MAX_BYTES / 2 + 1, false);
+    assert_int_equal(due_ms(queueing), AT_ONCE); /* full batches */
+    while (stats_of(queueing).queued_bytes + MAX_BYTES / 2 > MAX_BYTES + 20000) {
+        take(queueing, batches);
+        end_made(queueing, batches);
     }
-    start_waiting(&queueing, &writer, 1);
+    start_waiting(queueing, &writer, 1);
     while (!writer.is_done) {
-        if (due_ms(&queueing) <= queueing.now_ms)
-            send_due(&queueing, batches);
+        if (due_ms(queueing) <= queueing->now_ms)
+            send_due(queueing, batches);
         (void)sched_yield();
     }
     assert_int_equal(result_of(&writer), 0);
-    assert_true(stats_of(&queueing).queued_bytes + stats_of(&queueing).reserved <= MAX_BYTES);
-    give_back(&queueing, MAX_BYTES / 2);
-    end_all(&queueing);
+    assert_true(stats_of(queueing).queued_bytes + stats_of(queueing).reserved <= MAX_BYTES);
+    give_back(queueing, MAX_BYTES / 2);
 }
 
 static bool has_room_to_hold(struct queueing *queueing)
@@ -92,156 +91,138 @@ static bool has_room_to_hold(struct queueing *queueing)
 /* 1/8 is left by `rm -r`. A longer text waits for the deletes, which are sent then. */
 static void held_deletes_make_room(void **state)
 {
-    (void)state;
-    struct queueing queueing;
+    struct queueing *queueing = *state;
     struct other writer = {.what = OTHER_RESERVES, .more = MAX_BYTES / 4};
     char position[64];
-    set_up(&queueing);
-    for (int i = 0; has_room_to_hold(&queueing); i++)
-        queue_one(&queueing, "T", MINE, position_of("p", i, position), true);
-    assert_int_equal(due_ms(&queueing), NEVER);
-    assert_int_equal(reserve(&queueing, 0, MAX_BYTES / 16), 0);
-    assert_int_equal(due_ms(&queueing), NEVER);
-    start_waiting(&queueing, &writer, 1);
-    assert_int_equal(due_ms(&queueing), AT_ONCE);
+    for (int i = 0; has_room_to_hold(queueing); i++)
+        queue_one(queueing, "T", MINE, position_of("p", i, position), true);
+    assert_int_equal(due_ms(queueing), NEVER);
+    assert_int_equal(reserve(queueing, 0, MAX_BYTES / 16), 0);
+    assert_int_equal(due_ms(queueing), NEVER);
+    start_waiting(queueing, &writer, 1);
+    assert_int_equal(due_ms(queueing), AT_ONCE);
     while (!writer.is_done) {
-        if (due_ms(&queueing) <= queueing.now_ms)
-            send_due(&queueing, batches);
+        if (due_ms(queueing) <= queueing->now_ms)
+            send_due(queueing, batches);
         (void)sched_yield();
     }
     assert_int_equal(result_of(&writer), 0);
-    assert_true(has_room_to_hold(&queueing));
-    give_back(&queueing, MAX_BYTES / 16);
-    give_back(&queueing, MAX_BYTES / 4);
-    end_all(&queueing);
+    assert_true(has_room_to_hold(queueing));
+    give_back(queueing, MAX_BYTES / 16);
+    give_back(queueing, MAX_BYTES / 4);
 }
 
 static void texts_leave_less_room_to_hold(void **state)
 {
-    (void)state;
-    struct queueing queueing;
-    set_up(&queueing);
-    assert_int_equal(reserve(&queueing, 0, MAX_BYTES / 2), 0);
-    fill_queue(&queueing, MAX_BYTES / 4, true);
-    assert_true(has_room_to_hold(&queueing));
-    fill_queue(&queueing, MAX_BYTES / 4 + MAX_BYTES / 8, true);
-    assert_false(has_room_to_hold(&queueing));
-    give_back(&queueing, MAX_BYTES / 2);
-    assert_true(has_room_to_hold(&queueing));
-    end_all(&queueing);
+    struct queueing *queueing = *state;
+    assert_int_equal(reserve(queueing, 0, MAX_BYTES / 2), 0);
+    fill_queue(queueing, MAX_BYTES / 4, true);
+    assert_true(has_room_to_hold(queueing));
+    fill_queue(queueing, MAX_BYTES / 4 + MAX_BYTES / 8, true);
+    assert_false(has_room_to_hold(queueing));
+    give_back(queueing, MAX_BYTES / 2);
+    assert_true(has_room_to_hold(queueing));
 }
 
 /* Texts that take all the room stop no delete: an eighth is the queue's. */
 static void an_eighth_is_for_changes(void **state)
 {
-    (void)state;
-    struct queueing queueing;
+    struct queueing *queueing = *state;
     char position[64];
-    set_up(&queueing);
-    assert_int_equal(reserve(&queueing, 0, MAX_BYTES), 0);
-    queue_deletes(&queueing, "p", 0, 1);
-    size_t first = stats_of(&queueing).queued_bytes;
-    queue_deletes(&queueing, "p", 1, 1);
-    size_t one = stats_of(&queueing).queued_bytes - first;
+    assert_int_equal(reserve(queueing, 0, MAX_BYTES), 0);
+    queue_deletes(queueing, "p", 0, 1);
+    size_t first = stats_of(queueing).queued_bytes;
+    queue_deletes(queueing, "p", 1, 1);
+    size_t one = stats_of(queueing).queued_bytes - first;
     int n = 2;
-    for (; stats_of(&queueing).queued_bytes + one <= MAX_BYTES / 8; n++)
-        queue_deletes(&queueing, "p", n, 1);
+    for (; stats_of(queueing).queued_bytes + one <= MAX_BYTES / 8; n++)
+        queue_deletes(queueing, "p", n, 1);
     struct bytes last = position_of("p", n, position);
-    claim(&queueing, last);
+    claim(queueing, last);
     struct other queuer = {.what = OTHER_QUEUES, .change = delete_of(last)};
-    start_waiting(&queueing, &queuer, 1);
-    give_back(&queueing, MAX_BYTES / 2); /* it is reported */
+    start_waiting(queueing, &queuer, 1);
+    give_back(queueing, MAX_BYTES / 2); /* it is reported */
     assert_int_equal(result_of(&queuer), 0);
-    give_back(&queueing, MAX_BYTES / 2);
-    end_all(&queueing);
+    give_back(queueing, MAX_BYTES / 2);
 }
 
 /* `rm -r` fills it again after each batch. */
 static void a_text_does_not_wait_for_the_eighth(void **state)
 {
-    (void)state;
-    struct queueing queueing;
+    struct queueing *queueing = *state;
     struct other writer = {.what = OTHER_RESERVES, .more = MAX_BYTES / 8};
-    set_up(&queueing);
-    assert_int_equal(reserve(&queueing, 0, MAX_BYTES * 13 / 16), 0);
-    fill_queue(&queueing, MAX_BYTES / 8 - 1000, false);
-    size_t queued = stats_of(&queueing).queued_bytes;
+    assert_int_equal(reserve(queueing, 0, MAX_BYTES * 13 / 16), 0);
+    fill_queue(queueing, MAX_BYTES / 8 - 1000, false);
+    size_t queued = stats_of(queueing).queued_bytes;
     assert_in_range(queued, MAX_BYTES / 16, MAX_BYTES / 8);
-    start(&queueing, &writer);
+    start(queueing, &writer);
     assert_int_equal(result_of(&writer), 0);
-    assert_int_equal(stats_of(&queueing).queued_bytes, queued);
-    give_back(&queueing, MAX_BYTES * 13 / 16);
-    give_back(&queueing, MAX_BYTES / 8);
-    end_all(&queueing);
+    assert_int_equal(stats_of(queueing).queued_bytes, queued);
+    give_back(queueing, MAX_BYTES * 13 / 16);
+    give_back(queueing, MAX_BYTES / 8);
 }
 
 /* Else changes that come later could take its room again and again. */
 static void a_text_that_waits_counts_already(void **state)
 {
-    (void)state;
-    struct queueing queueing;
+    struct queueing *queueing = *state;
     struct other writer = {.what = OTHER_RESERVES, .more = MAX_BYTES / 2};
     char position[64];
-    set_up(&queueing);
-    fill_queue(&queueing, MAX_BYTES * 3 / 4, false);
-    start_waiting(&queueing, &writer, 1);
-    assert_int_equal(stats_of(&queueing).reserved, MAX_BYTES / 2);
+    fill_queue(queueing, MAX_BYTES * 3 / 4, false);
+    start_waiting(queueing, &writer, 1);
+    assert_int_equal(stats_of(queueing).reserved, MAX_BYTES / 2);
     struct bytes row = position_of("q", 0, position);
-    claim(&queueing, row);
+    claim(queueing, row);
     struct other queuer = {.what = OTHER_QUEUES, .change = delete_of(row)};
-    start_waiting(&queueing, &queuer, 2);
+    start_waiting(queueing, &queuer, 2);
     while (!writer.is_done || !queuer.is_done) {
-        if (due_ms(&queueing) <= queueing.now_ms)
-            send_due(&queueing, batches);
+        if (due_ms(queueing) <= queueing->now_ms)
+            send_due(queueing, batches);
         (void)sched_yield();
     }
     assert_int_equal(result_of(&writer), 0);
     assert_int_equal(result_of(&queuer), 0);
-    give_back(&queueing, MAX_BYTES / 2);
-    end_all(&queueing);
+    give_back(queueing, MAX_BYTES / 2);
 }
 
 /* Its room is given back, and the queue stays as it is. */
 static void a_text_that_waits_may_fail(void **state)
 {
-    (void)state;
-    struct queueing queueing;
+    struct queueing *queueing = *state;
     struct other cancelled = {.what = OTHER_RESERVES, .more = MAX_BYTES / 2};
     struct other late = cancelled;
-    set_up(&queueing);
-    fill_queue(&queueing, MAX_BYTES * 3 / 4, false);
-    start_waiting(&queueing, &cancelled, 1);
+    fill_queue(queueing, MAX_BYTES * 3 / 4, false);
+    start_waiting(queueing, &cancelled, 1);
     cancelled.is_cancelled = true;
     assert_int_equal(result_of(&cancelled), -EINTR);
-    assert_int_equal(stats_of(&queueing).reserved, 0);
-    queueing.now_ms = 1;
+    assert_int_equal(stats_of(queueing).reserved, 0);
+    queueing->now_ms = 1;
     late.call.deadline_ms = 1;
-    start(&queueing, &late);
+    start(queueing, &late);
     assert_int_equal(result_of(&late), -ETIMEDOUT);
     assert_string_equal(late.call.failure.message, "the queue of changes was full for too long");
-    take(&queueing, batches);
+    take(queueing, batches);
     struct failure down = failure_of(-ECONNREFUSED, "down");
     down.is_unanswered = true;
-    end_with(&queueing, batches, BATCH_AGAIN, down);
-    assert_int_equal(reserve(&queueing, 0, MAX_BYTES / 2), -ECONNREFUSED);
-    assert_string_equal(queueing.call.failure.message, "down");
-    assert_int_equal(reserve(&queueing, 0, 100), 0); /* there is room */
-    give_back(&queueing, 100);
-    assert_int_equal(stats_of(&queueing).reserved, 0);
-    end_all(&queueing);
+    end_with(queueing, batches, BATCH_AGAIN, down);
+    assert_int_equal(reserve(queueing, 0, MAX_BYTES / 2), -ECONNREFUSED);
+    assert_string_equal(queueing->call.failure.message, "down");
+    assert_int_equal(reserve(queueing, 0, 100), 0); /* there is room */
+    give_back(queueing, 100);
+    assert_int_equal(stats_of(queueing).reserved, 0);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(texts_alone_are_refused_beyond_it),
-        cmocka_unit_test(a_text_waits_for_what_is_queued),
-        cmocka_unit_test(held_deletes_make_room),
-        cmocka_unit_test(texts_leave_less_room_to_hold),
-        cmocka_unit_test(an_eighth_is_for_changes),
-        cmocka_unit_test(a_text_does_not_wait_for_the_eighth),
-        cmocka_unit_test(a_text_that_waits_counts_already),
-        cmocka_unit_test(a_text_that_waits_may_fail),
+        TEST_WITH(reserving, a_text_waits_for_what_is_queued),
+        TEST_WITH(reserving, held_deletes_make_room),
+        TEST_WITH(reserving, texts_leave_less_room_to_hold),
+        TEST_WITH(reserving, an_eighth_is_for_changes),
+        TEST_WITH(reserving, a_text_does_not_wait_for_the_eighth),
+        TEST_WITH(reserving, a_text_that_waits_counts_already),
+        TEST_WITH(reserving, a_text_that_waits_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

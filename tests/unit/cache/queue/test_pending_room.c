@@ -77,68 +77,58 @@ static void an_empty_queue_has_room_for_every_change(void **state)
 
 static void a_partition_has_room_for_its_waiting_changes(void **state)
 {
-    (void)state;
-    struct queueing queueing;
+    struct queueing *queueing = *state;
     char position[64];
-    queueing_set_up(&queueing, no_limits);
-    queue_deletes(&queueing, "p", 0, PENDING_PARTITION_MAX);
-    struct other queuer = queuer_of(&queueing, "p", PENDING_PARTITION_MAX, position);
-    start_waiting(&queueing, &queuer, 1);
-    queue_deletes(&queueing, "q", 0, 1); /* another partition has room */
-    take(&queueing, batches);            /* so has this one, as soon as a batch of it is sent */
+    queue_deletes(queueing, "p", 0, PENDING_PARTITION_MAX);
+    struct other queuer = queuer_of(queueing, "p", PENDING_PARTITION_MAX, position);
+    start_waiting(queueing, &queuer, 1);
+    queue_deletes(queueing, "q", 0, 1); /* another partition has room */
+    take(queueing, batches);            /* so has this one, as soon as a batch of it is sent */
     assert_int_equal(result_of(&queuer), 0);
-    end_made(&queueing, batches);
-    queueing.now_ms = PENDING_REST_MS;
-    send_due(&queueing, batches);
-    queueing_tear_down(&queueing);
+    end_made(queueing, batches);
+    queueing->now_ms = PENDING_REST_MS;
+    send_due(queueing, batches);
 }
 
 static void there_is_room_for_so_many_partitions(void **state)
 {
-    (void)state;
-    struct queueing queueing;
+    struct queueing *queueing = *state;
     char partition[16], position[64];
-    queueing_set_up(&queueing, no_limits);
     for (int i = 0; i < PENDING_PARTITIONS_MAX; i++) {
         (void)snprintf(partition, sizeof(partition), "p%d", i);
-        queue_deletes(&queueing, partition, 0, 1);
+        queue_deletes(queueing, partition, 0, 1);
     }
-    assert_int_equal(pending_partitions(queueing.pending), PENDING_PARTITIONS_MAX);
-    struct other queuer = queuer_of(&queueing, "q", 0, position);
-    start_waiting(&queueing, &queuer, 1);
-    queue_deletes(&queueing, "p1", 1, 1); /* one that is there has room */
-    take(&queueing,
-         batches); /* what is queued is due at once, because a caller waits for a place */
-    assert_int_equal(stats_of(&queueing).waiting, 1);
-    end_made(&queueing, batches);
+    assert_int_equal(pending_partitions(queueing->pending), PENDING_PARTITIONS_MAX);
+    struct other queuer = queuer_of(queueing, "q", 0, position);
+    start_waiting(queueing, &queuer, 1);
+    queue_deletes(queueing, "p1", 1, 1); /* one that is there has room */
+    take(queueing, batches); /* what is queued is due at once, because a caller waits for a place */
+    assert_int_equal(stats_of(queueing).waiting, 1);
+    end_made(queueing, batches);
     assert_int_equal(result_of(&queuer), 0);
-    assert_int_equal(pending_partitions(queueing.pending), PENDING_PARTITIONS_MAX);
-    queueing.now_ms = 2 * PENDING_REST_MS;
-    send_due(&queueing, batches);
-    queueing_tear_down(&queueing);
+    assert_int_equal(pending_partitions(queueing->pending), PENDING_PARTITIONS_MAX);
+    queueing->now_ms = 2 * PENDING_REST_MS;
+    send_due(queueing, batches);
 }
 
 /* One partition has a full batch: while it is ready, changes that are less than a batch rest. */
 static void a_place_is_made_by_what_is_ready(void **state)
 {
-    (void)state;
-    struct queueing queueing;
+    struct queueing *queueing = *state;
     char partition[16], position[64];
-    queueing_set_up(&queueing, no_limits);
     for (int i = 0; i < PENDING_PARTITIONS_MAX - 1; i++) {
         (void)snprintf(partition, sizeof(partition), "p%d", i);
-        queue_deletes(&queueing, partition, 0, 1);
+        queue_deletes(queueing, partition, 0, 1);
     }
-    queue_deletes(&queueing, "full", 0, PENDING_BATCH_MAX);
-    struct other queuer = queuer_of(&queueing, "q", 0, position);
-    start_waiting(&queueing, &queuer, 1);
-    take(&queueing, batches);
+    queue_deletes(queueing, "full", 0, PENDING_BATCH_MAX);
+    struct other queuer = queuer_of(queueing, "q", 0, position);
+    start_waiting(queueing, &queuer, 1);
+    take(queueing, batches);
     assert_int_equal(batches[0].n, PENDING_BATCH_MAX); /* what is due goes before a full batch */
-    end_made(&queueing, batches);
+    end_made(queueing, batches);
     assert_int_equal(result_of(&queuer), 0);
-    queueing.now_ms = PENDING_REST_MS;
-    send_due(&queueing, batches);
-    queueing_tear_down(&queueing);
+    queueing->now_ms = PENDING_REST_MS;
+    send_due(queueing, batches);
 }
 
 static void who_finds_no_room_in_time_keeps_its_claim(void **state)
@@ -233,36 +223,33 @@ static void while_the_service_does_not_answer_no_caller_waits(void **state)
 /* The service may be back: at most once a second a call that fails makes the queue try. */
 static void a_call_that_fails_makes_the_queue_try_again(void **state)
 {
-    (void)state;
-    struct queueing queueing;
-    queueing_set_up(&queueing, no_limits);
-    assert_false(pending_is_stalled(queueing.pending));
-    queue_deletes(&queueing, "p", 0, PENDING_BATCH_MAX);
-    queueing.now_ms = 5000;
+    struct queueing *queueing = *state;
+    assert_false(pending_is_stalled(queueing->pending));
+    queue_deletes(queueing, "p", 0, PENDING_BATCH_MAX);
+    queueing->now_ms = 5000;
     for (int i = 0; i < 4; i++) { /* then the next attempt would be 8 s later */
-        take(&queueing, batches);
-        end_with(&queueing, batches, BATCH_AGAIN, stall());
-        queueing.now_ms = due_ms(&queueing);
+        take(queueing, batches);
+        end_with(queueing, batches, BATCH_AGAIN, stall());
+        queueing->now_ms = due_ms(queueing);
     }
-    take(&queueing, batches);
-    end_with(&queueing, batches, BATCH_AGAIN, stall());
-    int64_t again_ms = queueing.now_ms + 16000;
-    assert_int_equal(due_ms(&queueing), again_ms);
-    assert_int_equal(pending_drain(queueing.pending, "T", RANGE_ALL, 0, call_of(&queueing)), -EIO);
-    assert_int_equal(due_ms(&queueing), AT_ONCE);
-    take(&queueing, batches);
-    end_with(&queueing, batches, BATCH_AGAIN, stall());
-    again_ms = queueing.now_ms + PENDING_AGAIN_MAX_MS;
-    queueing.now_ms += PENDING_AGAIN_MIN_MS - 1;
-    assert_true(pending_is_stalled(queueing.pending));
-    assert_int_equal(pending_drain(queueing.pending, NULL, RANGE_ALL, 0, call_of(&queueing)), -EIO);
-    assert_int_equal(due_ms(&queueing), again_ms); /* the second has not passed */
-    queueing.now_ms++;
-    assert_true(pending_is_stalled(queueing.pending));
-    assert_int_equal(due_ms(&queueing), AT_ONCE);
-    send_due(&queueing, batches);
-    assert_false(pending_is_stalled(queueing.pending));
-    queueing_tear_down(&queueing);
+    take(queueing, batches);
+    end_with(queueing, batches, BATCH_AGAIN, stall());
+    int64_t again_ms = queueing->now_ms + 16000;
+    assert_int_equal(due_ms(queueing), again_ms);
+    assert_int_equal(pending_drain(queueing->pending, "T", RANGE_ALL, 0, call_of(queueing)), -EIO);
+    assert_int_equal(due_ms(queueing), AT_ONCE);
+    take(queueing, batches);
+    end_with(queueing, batches, BATCH_AGAIN, stall());
+    again_ms = queueing->now_ms + PENDING_AGAIN_MAX_MS;
+    queueing->now_ms += PENDING_AGAIN_MIN_MS - 1;
+    assert_true(pending_is_stalled(queueing->pending));
+    assert_int_equal(pending_drain(queueing->pending, NULL, RANGE_ALL, 0, call_of(queueing)), -EIO);
+    assert_int_equal(due_ms(queueing), again_ms); /* the second has not passed */
+    queueing->now_ms++;
+    assert_true(pending_is_stalled(queueing->pending));
+    assert_int_equal(due_ms(queueing), AT_ONCE);
+    send_due(queueing, batches);
+    assert_false(pending_is_stalled(queueing->pending));
 }
 
 /* Its thread claims one row after the other, and queues a change of every third. */
@@ -388,12 +375,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_queue_has_room_for_its_bytes),
         cmocka_unit_test(an_empty_queue_has_room_for_every_change),
-        cmocka_unit_test(a_partition_has_room_for_its_waiting_changes),
-        cmocka_unit_test(there_is_room_for_so_many_partitions),
-        cmocka_unit_test(a_place_is_made_by_what_is_ready),
+        TEST_WITH(queue, a_partition_has_room_for_its_waiting_changes),
+        TEST_WITH(queue, there_is_room_for_so_many_partitions),
+        TEST_WITH(queue, a_place_is_made_by_what_is_ready),
         cmocka_unit_test(who_finds_no_room_in_time_keeps_its_claim),
         cmocka_unit_test(while_the_service_does_not_answer_no_caller_waits),
-        cmocka_unit_test(a_call_that_fails_makes_the_queue_try_again),
+        TEST_WITH(queue, a_call_that_fails_makes_the_queue_try_again),
         cmocka_unit_test(threads_claim_queue_and_send),
         cmocka_unit_test(many_changes_stay_below_the_limit),
     };

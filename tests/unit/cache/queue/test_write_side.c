@@ -47,46 +47,42 @@ static size_t waiting(struct setup *setup)
     return stats.waiting;
 }
 
+DEFINE_FIXTURE(write_side, struct setup, set_up(test), tear_down(test))
+
 static void a_change_waits_while_its_table_is_claimed(void **state)
 {
-    (void)state;
-    struct setup setup;
+    struct setup *setup = *state;
     pthread_t thread;
-    set_up(&setup);
-    struct caller caller = fetching_caller(&setup.fetching);
-    assert_int_equal(write_side_claim_table(&setup.side, "t", &caller.call), 0);
-    assert_int_equal(pthread_create(&thread, NULL, claim_row, &setup), 0);
-    while (waiting(&setup) == 0)
+    struct caller caller = fetching_caller(&setup->fetching);
+    assert_int_equal(write_side_claim_table(&setup->side, "t", &caller.call), 0);
+    assert_int_equal(pthread_create(&thread, NULL, claim_row, setup), 0);
+    while (waiting(setup) == 0)
         (void)usleep(500);
-    assert_false(atomic_load(&setup.has_claim));
+    assert_false(atomic_load(&setup->has_claim));
     assert_false(
-        pending_is_changing_in(setup.side.pending, "t")); /* it waits without the position */
+        pending_is_changing_in(setup->side.pending, "t")); /* it waits without the position */
     struct address other = {"other", ROW.position};
-    assert_int_equal(write_side_claim(&setup.side, other, &caller.call), 0);
-    assert_false(pending_is_changing_in(setup.side.pending, "t"));
-    assert_true(pending_is_changing_in(setup.side.pending, "other"));
-    write_side_release(&setup.side, other);
-    write_side_release_table(&setup.side, "t");
+    assert_int_equal(write_side_claim(&setup->side, other, &caller.call), 0);
+    assert_false(pending_is_changing_in(setup->side.pending, "t"));
+    assert_true(pending_is_changing_in(setup->side.pending, "other"));
+    write_side_release(&setup->side, other);
+    write_side_release_table(&setup->side, "t");
     (void)pthread_join(thread, NULL);
-    assert_true(pending_is_changing_in(setup.side.pending, "t"));
-    write_side_release(&setup.side, ROW);
-    assert_false(pending_is_changing_in(setup.side.pending, "t"));
-    assert_true(pending_is_consistent(setup.side.pending));
-    tear_down(&setup);
+    assert_true(pending_is_changing_in(setup->side.pending, "t"));
+    write_side_release(&setup->side, ROW);
+    assert_false(pending_is_changing_in(setup->side.pending, "t"));
+    assert_true(pending_is_consistent(setup->side.pending));
 }
 
 static void a_change_that_waits_in_vain_has_no_claim(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up(&setup);
-    struct caller caller = fetching_caller(&setup.fetching);
-    assert_int_equal(write_side_claim_table(&setup.side, "t", &caller.call), 0);
-    caller.call.deadline_ms = setup.fetching.now_ms;
-    assert_int_equal(write_side_claim(&setup.side, ROW, &caller.call), -ETIMEDOUT);
-    assert_false(pending_is_changing_in(setup.side.pending, "t"));
-    write_side_release_table(&setup.side, "t");
-    tear_down(&setup);
+    struct setup *setup = *state;
+    struct caller caller = fetching_caller(&setup->fetching);
+    assert_int_equal(write_side_claim_table(&setup->side, "t", &caller.call), 0);
+    caller.call.deadline_ms = setup->fetching.now_ms;
+    assert_int_equal(write_side_claim(&setup->side, ROW, &caller.call), -ETIMEDOUT);
+    assert_false(pending_is_changing_in(setup->side.pending, "t"));
+    write_side_release_table(&setup->side, "t");
 }
 
 /* Of a thread that claims the row and one that claims the table, never do both think that they are
@@ -111,25 +107,22 @@ static void *change_rows(void *argument)
 
 static void a_table_and_its_entities_exclude_each_other(void **state)
 {
-    (void)state;
-    struct setup setup;
+    struct setup *setup = *state;
     pthread_t threads[2];
-    set_up(&setup);
     for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, change_rows, &setup), 0);
+        assert_int_equal(pthread_create(&threads[i], NULL, change_rows, setup), 0);
     for (int i = 0; i < TURNS; i++) {
-        struct caller caller = fetching_caller(&setup.fetching);
-        assert_int_equal(write_side_claim_table(&setup.side, "t", &caller.call), 0);
-        if (!pending_is_changing_in(setup.side.pending, "t")) {
+        struct caller caller = fetching_caller(&setup->fetching);
+        assert_int_equal(write_side_claim_table(&setup->side, "t", &caller.call), 0);
+        if (!pending_is_changing_in(setup->side.pending, "t")) {
             tables_at_work++;
             assert_int_equal(rows_at_work, 0);
             tables_at_work--;
         }
-        write_side_release_table(&setup.side, "t");
+        write_side_release_table(&setup->side, "t");
     }
     for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
         (void)pthread_join(threads[i], NULL);
-    tear_down(&setup);
 }
 
 static _Atomic int renaming;
@@ -154,50 +147,44 @@ static void *claim_both(void *argument)
 
 static void renames_in_both_directions_do_not_wait_for_each_other(void **state)
 {
-    (void)state;
-    struct setup setup;
+    struct setup *setup = *state;
     pthread_t threads[3];
-    set_up(&setup);
     renaming = 0;
     for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, claim_both, &setup), 0);
+        assert_int_equal(pthread_create(&threads[i], NULL, claim_both, setup), 0);
     for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
         (void)pthread_join(threads[i], NULL);
-    assert_true(pending_is_consistent(setup.side.pending));
-    tear_down(&setup);
+    assert_true(pending_is_consistent(setup->side.pending));
 }
 
 static void both_or_none_is_claimed(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up(&setup);
+    struct setup *setup = *state;
     struct address first = {"a", ROW.position};
-    struct caller caller = fetching_caller(&setup.fetching);
-    assert_int_equal(write_side_claim(&setup.side, ROW, &caller.call), 0);
-    caller.call.deadline_ms = setup.fetching.now_ms;
-    assert_int_equal(write_side_claim_both(&setup.side, ROW, first, &caller.call), -ETIMEDOUT);
-    assert_false(pending_is_changing_in(setup.side.pending, "a"));
-    write_side_release(&setup.side, ROW);
-    assert_int_equal(write_side_claim_table(&setup.side, "t", &caller.call), 0);
-    assert_int_equal(write_side_claim_both(&setup.side, first, ROW, &caller.call), -ETIMEDOUT);
-    assert_false(pending_is_changing_in(setup.side.pending, "a"));
-    write_side_release_table(&setup.side, "t");
-    assert_int_equal(write_side_claim_both(&setup.side, first, ROW, &caller.call), 0);
-    write_side_release(&setup.side, ROW);
-    write_side_release(&setup.side, first);
-    assert_true(pending_is_consistent(setup.side.pending));
-    tear_down(&setup);
+    struct caller caller = fetching_caller(&setup->fetching);
+    assert_int_equal(write_side_claim(&setup->side, ROW, &caller.call), 0);
+    caller.call.deadline_ms = setup->fetching.now_ms;
+    assert_int_equal(write_side_claim_both(&setup->side, ROW, first, &caller.call), -ETIMEDOUT);
+    assert_false(pending_is_changing_in(setup->side.pending, "a"));
+    write_side_release(&setup->side, ROW);
+    assert_int_equal(write_side_claim_table(&setup->side, "t", &caller.call), 0);
+    assert_int_equal(write_side_claim_both(&setup->side, first, ROW, &caller.call), -ETIMEDOUT);
+    assert_false(pending_is_changing_in(setup->side.pending, "a"));
+    write_side_release_table(&setup->side, "t");
+    assert_int_equal(write_side_claim_both(&setup->side, first, ROW, &caller.call), 0);
+    write_side_release(&setup->side, ROW);
+    write_side_release(&setup->side, first);
+    assert_true(pending_is_consistent(setup->side.pending));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_change_waits_while_its_table_is_claimed),
-        cmocka_unit_test(a_change_that_waits_in_vain_has_no_claim),
-        cmocka_unit_test(renames_in_both_directions_do_not_wait_for_each_other),
-        cmocka_unit_test(both_or_none_is_claimed),
-        cmocka_unit_test(a_table_and_its_entities_exclude_each_other),
+        TEST_WITH(write_side, a_change_waits_while_its_table_is_claimed),
+        TEST_WITH(write_side, a_change_that_waits_in_vain_has_no_claim),
+        TEST_WITH(write_side, renames_in_both_directions_do_not_wait_for_each_other),
+        TEST_WITH(write_side, both_or_none_is_claimed),
+        TEST_WITH(write_side, a_table_and_its_entities_exclude_each_other),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

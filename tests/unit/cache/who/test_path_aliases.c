@@ -79,68 +79,57 @@ static bool differs(struct setup *setup, const char *prefixes, const char *key)
     return differs_as(setup, RSYNC, "t", prefixes, key);
 }
 
+DEFINE_FIXTURE(aliases, struct setup, set_up(test), tear_down(test))
+
 static void another_path_differs(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up(&setup);
-    assert_false(differs(&setup, "N+", "Newt"));
-    use(&setup, "", "Newt");
-    assert_false(differs(&setup, "", "Newt"));
-    assert_true(differs(&setup, "N+", "Newt"));
-    assert_true(differs(&setup, "N+Ne+", "Newt"));
-    use(&setup, "N+", "Newt"); /* looked up before it is deleted */
-    assert_true(differs(&setup, "N+", "Newt"));
-    assert_true(differs(&setup, "", "Newt"));
-    assert_false(differs(&setup, "N+", "New"));
-    assert_false(differs_as(&setup, RSYNC, "s", "N+", "Newt"));
-    tear_down(&setup);
+    struct setup *setup = *state;
+    assert_false(differs(setup, "N+", "Newt"));
+    use(setup, "", "Newt");
+    assert_false(differs(setup, "", "Newt"));
+    assert_true(differs(setup, "N+", "Newt"));
+    assert_true(differs(setup, "N+Ne+", "Newt"));
+    use(setup, "N+", "Newt"); /* looked up before it is deleted */
+    assert_true(differs(setup, "N+", "Newt"));
+    assert_true(differs(setup, "", "Newt"));
+    assert_false(differs(setup, "N+", "New"));
+    assert_false(differs_as(setup, RSYNC, "s", "N+", "Newt"));
 }
 
 static void all_directories_above_count(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up(&setup);
-    use(&setup, "Ne+", "Newt");
-    assert_true(differs(&setup, "N+Ne+", "Newt"));
-    assert_false(differs(&setup, "Ne+", "Newt"));
-    tear_down(&setup);
+    struct setup *setup = *state;
+    use(setup, "Ne+", "Newt");
+    assert_true(differs(setup, "N+Ne+", "Newt"));
+    assert_false(differs(setup, "Ne+", "Newt"));
 }
 
 static void the_two_last_paths_suffice(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up(&setup);
-    use(&setup, "", "Newt");
-    use(&setup, "N+", "Newt");
-    use(&setup, "Ne+", "Newt");
-    use(&setup, "N+Ne+", "Newt");
-    assert_true(differs(&setup, "", "Newt"));
-    assert_true(differs(&setup, "N+", "Newt"));
-    assert_true(differs(&setup, "N+Ne+", "Newt"));
-    tear_down(&setup);
+    struct setup *setup = *state;
+    use(setup, "", "Newt");
+    use(setup, "N+", "Newt");
+    use(setup, "Ne+", "Newt");
+    use(setup, "N+Ne+", "Newt");
+    assert_true(differs(setup, "", "Newt"));
+    assert_true(differs(setup, "N+", "Newt"));
+    assert_true(differs(setup, "N+Ne+", "Newt"));
 }
 
 static void processes_are_kept_apart(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up(&setup);
-    use(&setup, "", "Newt");
-    use_as(&setup, FIND, "N+", "Newt");
-    assert_false(differs_as(&setup, FIND, "t", "N+", "Newt"));
-    assert_true(differs_as(&setup, RSYNC, "t", "N+", "Newt"));
-    use_as(&setup, 0, "", "Newt");
-    assert_false(differs_as(&setup, 0, "t", "N+", "Newt"));
-    tear_down(&setup);
+    struct setup *setup = *state;
+    use(setup, "", "Newt");
+    use_as(setup, FIND, "N+", "Newt");
+    assert_false(differs_as(setup, FIND, "t", "N+", "Newt"));
+    assert_true(differs_as(setup, RSYNC, "t", "N+", "Newt"));
+    use_as(setup, 0, "", "Newt");
+    assert_false(differs_as(setup, 0, "t", "N+", "Newt"));
 }
 
 static void a_prefix_of_row_keys_is_in_its_partition(void **state)
 {
-    (void)state;
-    struct setup setup;
+    struct setup *setup = *state;
     struct path path;
     const struct caller caller = {.process = RSYNC};
     const struct directory below[] = {
@@ -150,57 +139,49 @@ static void a_prefix_of_row_keys_is_in_its_partition(void **state)
          .range = {B("Newt\0"), B("Newt" POSITION_AFTER)}},
         {.kind = DIRECTORY_AUTO, .table = "t", .range = {B(""), B(POSITION_END)}},
     };
-    set_up(&setup);
-    path_aliases_note(setup.aliases, &caller, &(struct directory_path){.steps = below, .n = 3});
-    assert_false(differs(&setup, "", "Newt"));
-    assert_true(differs(&setup, "N+", "Newt"));
-    use(&setup, "N+", "Newt");
-    assert_true(path_aliases_differ(setup.aliases, &caller,
+    path_aliases_note(setup->aliases, &caller, &(struct directory_path){.steps = below, .n = 3});
+    assert_false(differs(setup, "", "Newt"));
+    assert_true(differs(setup, "N+", "Newt"));
+    use(setup, "N+", "Newt");
+    assert_true(path_aliases_differ(setup->aliases, &caller,
                                     &(struct directory_path){.steps = below, .n = 3}));
     (void)path_of(&path, "t", "N+", "Newt");
-    path_aliases_note(setup.aliases, &caller,
+    path_aliases_note(setup->aliases, &caller,
                       &(struct directory_path){.steps = path.steps + 1, .n = 2}); /* no partition */
-    assert_false(path_aliases_differ(setup.aliases, &caller,
+    assert_false(path_aliases_differ(setup->aliases, &caller,
                                      &(struct directory_path){.steps = path.steps + 1, .n = 2}));
-    tear_down(&setup);
 }
 
 static void below_flat_nothing_differs(void **state)
 {
-    (void)state;
-    struct setup setup;
+    struct setup *setup = *state;
     struct path path;
     const struct caller caller = {.process = RSYNC};
-    set_up(&setup);
-    use(&setup, "N+", "Newt");
+    use(setup, "N+", "Newt");
     struct directory_path *flat = path_of(&path, "t", "", "Newt");
     flat->is_flat = true;
-    assert_false(path_aliases_differ(setup.aliases, &caller, flat));
-    path_aliases_note(setup.aliases, &caller, flat); /* but it counts as a use */
-    assert_true(differs(&setup, "N+", "Newt"));
-    tear_down(&setup);
+    assert_false(path_aliases_differ(setup->aliases, &caller, flat));
+    path_aliases_note(setup->aliases, &caller, flat); /* but it counts as a use */
+    assert_true(differs(setup, "N+", "Newt"));
 }
 
 static void a_process_that_rests_is_forgotten(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up(&setup);
-    use(&setup, "", "Newt");
-    setup.now_ms += PATH_ALIASES_REST_MS;
-    assert_true(differs(&setup, "N+", "Newt")); /* it has not rested, and goes on */
-    setup.now_ms += PATH_ALIASES_REST_MS;
-    use(&setup, "", "else");
-    setup.now_ms += PATH_ALIASES_REST_MS;
-    assert_true(differs(&setup, "N+", "Newt"));
-    setup.now_ms += 1;
-    use_as(&setup, FIND, "", "else");
-    setup.now_ms += PATH_ALIASES_REST_MS;
-    assert_false(differs(&setup, "N+", "Newt"));
-    use(&setup, "N+", "Newt");
-    assert_false(differs(&setup, "N+", "Newt"));
-    assert_true(differs(&setup, "", "Newt"));
-    tear_down(&setup);
+    struct setup *setup = *state;
+    use(setup, "", "Newt");
+    setup->now_ms += PATH_ALIASES_REST_MS;
+    assert_true(differs(setup, "N+", "Newt")); /* it has not rested, and goes on */
+    setup->now_ms += PATH_ALIASES_REST_MS;
+    use(setup, "", "else");
+    setup->now_ms += PATH_ALIASES_REST_MS;
+    assert_true(differs(setup, "N+", "Newt"));
+    setup->now_ms += 1;
+    use_as(setup, FIND, "", "else");
+    setup->now_ms += PATH_ALIASES_REST_MS;
+    assert_false(differs(setup, "N+", "Newt"));
+    use(setup, "N+", "Newt");
+    assert_false(differs(setup, "N+", "Newt"));
+    assert_true(differs(setup, "", "Newt"));
 }
 
 static void use_many(struct setup *setup, uint64_t process, const char *prefixes, int count)
@@ -226,92 +207,74 @@ static int count_deletes(struct setup *setup, const char *prefixes, int count)
 
 static void all_pairs_are_remembered(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up(&setup);
-    use_many(&setup, FIND, "", PATH_ALIASES_SIZE); /* those that are lost */
-    use_many(&setup, RSYNC, "", PATH_ALIASES_SIZE);
-    assert_int_equal(count_deletes(&setup, "N+", PATH_ALIASES_SIZE), 0);
-    assert_false(differs_as(&setup, FIND, "t", "N+", "000000"));
-    tear_down(&setup);
+    struct setup *setup = *state;
+    use_many(setup, FIND, "", PATH_ALIASES_SIZE); /* those that are lost */
+    use_many(setup, RSYNC, "", PATH_ALIASES_SIZE);
+    assert_int_equal(count_deletes(setup, "N+", PATH_ALIASES_SIZE), 0);
+    assert_false(differs_as(setup, FIND, "t", "N+", "000000"));
 }
 
 /* Its first pairs are remembered. It deletes in the same order. */
 static void too_many_are_noticed_at_once(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up(&setup);
-    use_many(&setup, RSYNC, "", 100000);
-    assert_int_equal(count_deletes(&setup, "N+", 100000), 0);
-    assert_true(differs(&setup, "N+", "never used"));
-    assert_false(differs_as(&setup, RSYNC, "s", "N+", "000000"));
-    assert_false(differs_as(&setup, FIND, "t", "N+", "000000"));
-    setup.now_ms += PATH_ALIASES_REST_MS + 1;
-    assert_false(differs(&setup, "N+", "never used"));
-    tear_down(&setup);
+    struct setup *setup = *state;
+    use_many(setup, RSYNC, "", 100000);
+    assert_int_equal(count_deletes(setup, "N+", 100000), 0);
+    assert_true(differs(setup, "N+", "never used"));
+    assert_false(differs_as(setup, RSYNC, "s", "N+", "000000"));
+    assert_false(differs_as(setup, FIND, "t", "N+", "000000"));
+    setup->now_ms += PATH_ALIASES_REST_MS + 1;
+    assert_false(differs(setup, "N+", "never used"));
 }
 
 static void of_two_processes_the_first_pairs_stay(void **state)
 {
-    (void)state;
-    struct setup setup;
+    struct setup *setup = *state;
     char key[16];
-    set_up(&setup);
     for (int i = 0; i < 100000; i++) {
         (void)snprintf(key, sizeof(key), "%06d", i);
-        use_as(&setup, FIND, "", key);
-        use(&setup, "", key);
+        use_as(setup, FIND, "", key);
+        use(setup, "", key);
     }
-    assert_true(differs_as(&setup, FIND, "t", "N+", "000000"));
-    assert_int_equal(count_deletes(&setup, "N+", 100000), 0);
-    tear_down(&setup);
+    assert_true(differs_as(setup, FIND, "t", "N+", "000000"));
+    assert_int_equal(count_deletes(setup, "N+", 100000), 0);
 }
 
 /* A process that ends is not told. Each has one pair. */
 static void the_oldest_process_is_forgotten(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up(&setup);
-    use(&setup, "", "Newt");
+    struct setup *setup = *state;
+    use(setup, "", "Newt");
     for (uint64_t other = 0; other < PATH_ALIASES_SIZE / 2 - 1; other++)
-        use_as(&setup, 1000 + other, "", "Newt");
-    assert_true(differs(&setup, "N+", "Newt"));
-    use_as(&setup, FIND, "", "Newt"); /* in place of the first other */
-    assert_true(differs(&setup, "N+", "Newt"));
-    assert_false(differs_as(&setup, 1000, "t", "N+", "Newt"));
-    assert_true(differs_as(&setup, 1001, "t", "N+", "Newt"));
-    tear_down(&setup);
+        use_as(setup, 1000 + other, "", "Newt");
+    assert_true(differs(setup, "N+", "Newt"));
+    use_as(setup, FIND, "", "Newt"); /* in place of the first other */
+    assert_true(differs(setup, "N+", "Newt"));
+    assert_false(differs_as(setup, 1000, "t", "N+", "Newt"));
+    assert_true(differs_as(setup, 1001, "t", "N+", "Newt"));
 }
 
 static void a_process_is_refused_in_each_of_its_last_tables(void **state)
 {
-    (void)state;
-    struct setup setup;
+    struct setup *setup = *state;
     struct path path;
     const struct caller caller = {.process = RSYNC};
     static const char *const tables[] = {"t1", "t2", "t3"};
-    set_up(&setup);
     for (size_t i = 0; i < ARRAY_SIZE(tables); i++)
-        path_aliases_note(setup.aliases, &caller, path_of(&path, tables[i], "", "Newt"));
-    use_many(&setup, RSYNC, "", PATH_ALIASES_SIZE);
+        path_aliases_note(setup->aliases, &caller, path_of(&path, tables[i], "", "Newt"));
+    use_many(setup, RSYNC, "", PATH_ALIASES_SIZE);
     for (size_t i = 0; i < ARRAY_SIZE(tables); i++)
-        assert_true(differs_as(&setup, RSYNC, tables[i], "N+", "Newt"));
+        assert_true(differs_as(setup, RSYNC, tables[i], "N+", "Newt"));
     for (size_t i = 0; i < ARRAY_SIZE(tables); i++)
-        assert_true(differs_as(&setup, RSYNC, tables[i], "N+", "never used"));
-    assert_false(differs(&setup, "N+", "never used"));
-    tear_down(&setup);
+        assert_true(differs_as(setup, RSYNC, tables[i], "N+", "never used"));
+    assert_false(differs(setup, "N+", "never used"));
 }
 
 /* `rm -r` of a large table. */
 static void a_process_of_one_path_is_never_refused(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up(&setup);
-    assert_int_equal(count_deletes(&setup, "N+", 2 * PATH_ALIASES_SIZE), 2 * PATH_ALIASES_SIZE);
-    tear_down(&setup);
+    struct setup *setup = *state;
+    assert_int_equal(count_deletes(setup, "N+", 2 * PATH_ALIASES_SIZE), 2 * PATH_ALIASES_SIZE);
 }
 
 static void *use_from_a_thread(void *argument)
@@ -323,19 +286,16 @@ static void *use_from_a_thread(void *argument)
 
 static void threads_use_it_at_once(void **state)
 {
-    (void)state;
-    struct setup setup;
+    struct setup *setup = *state;
     pthread_t threads[4];
-    set_up(&setup);
     for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, use_from_a_thread, &setup), 0);
+        assert_int_equal(pthread_create(&threads[i], NULL, use_from_a_thread, setup), 0);
     for (size_t i = 0; i < ARRAY_SIZE(threads); i++) {
         uint64_t process = (uint64_t)(uintptr_t)threads[i];
         assert_int_equal(pthread_join(threads[i], NULL), 0);
-        assert_true(differs_as(&setup, process, "t", "0+", "000000"));
-        assert_true(differs_as(&setup, process, "t", "0+", "001999"));
+        assert_true(differs_as(setup, process, "t", "0+", "000000"));
+        assert_true(differs_as(setup, process, "t", "0+", "001999"));
     }
-    tear_down(&setup);
 }
 
 static void without_memory_there_is_none(void **state)
@@ -359,20 +319,20 @@ static void without_memory_there_is_none(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(another_path_differs),
-        cmocka_unit_test(all_directories_above_count),
-        cmocka_unit_test(the_two_last_paths_suffice),
-        cmocka_unit_test(processes_are_kept_apart),
-        cmocka_unit_test(a_prefix_of_row_keys_is_in_its_partition),
-        cmocka_unit_test(below_flat_nothing_differs),
-        cmocka_unit_test(a_process_that_rests_is_forgotten),
-        cmocka_unit_test(all_pairs_are_remembered),
-        cmocka_unit_test(too_many_are_noticed_at_once),
-        cmocka_unit_test(of_two_processes_the_first_pairs_stay),
-        cmocka_unit_test(the_oldest_process_is_forgotten),
-        cmocka_unit_test(a_process_is_refused_in_each_of_its_last_tables),
-        cmocka_unit_test(a_process_of_one_path_is_never_refused),
-        cmocka_unit_test(threads_use_it_at_once),
+        TEST_WITH(aliases, another_path_differs),
+        TEST_WITH(aliases, all_directories_above_count),
+        TEST_WITH(aliases, the_two_last_paths_suffice),
+        TEST_WITH(aliases, processes_are_kept_apart),
+        TEST_WITH(aliases, a_prefix_of_row_keys_is_in_its_partition),
+        TEST_WITH(aliases, below_flat_nothing_differs),
+        TEST_WITH(aliases, a_process_that_rests_is_forgotten),
+        TEST_WITH(aliases, all_pairs_are_remembered),
+        TEST_WITH(aliases, too_many_are_noticed_at_once),
+        TEST_WITH(aliases, of_two_processes_the_first_pairs_stay),
+        TEST_WITH(aliases, the_oldest_process_is_forgotten),
+        TEST_WITH(aliases, a_process_is_refused_in_each_of_its_last_tables),
+        TEST_WITH(aliases, a_process_of_one_path_is_never_refused),
+        TEST_WITH(aliases, threads_use_it_at_once),
         cmocka_unit_test(without_memory_there_is_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

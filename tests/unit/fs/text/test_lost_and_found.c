@@ -75,7 +75,7 @@ static struct lost_and_found *new_lost(void)
 {
     struct lost_and_found *lost = NULL;
     _cleanup_(buffer_finish) struct buffer why = {.max = WHY_MAX};
-    struct state_places places = {path_of("state"), NULL, NULL, "/nowhere"};
+    struct state_places places = {path_of("state"), NULL, NULL, "/proc/nowhere"};
     assert_int_equal(lost_and_found_create(&places, path_of("mnt"), "acc", &why, &lost), 0);
     assert_int_equal(why.size, 0);
     return lost;
@@ -222,7 +222,7 @@ static void what_is_new_of_an_account_is_told_once(void **state)
 {
     (void)state;
     struct lost_and_found *lost = new_lost(), *other = NULL;
-    struct state_places places = {path_of("state"), NULL, NULL, "/nowhere"};
+    struct state_places places = {path_of("state"), NULL, NULL, "/proc/nowhere"};
     _cleanup_(buffer_finish) struct buffer why = {.max = WHY_MAX};
     struct failure_record record = record_of("t", B("p\0r"));
     assert_int_equal(lost_and_found_create(&places, path_of("mnt"), "ac", &why, &other), 0);
@@ -323,10 +323,10 @@ static void the_first_place_that_can_be_used_is(void **state)
                    "xdg/a/b");
     assert_made_in((struct state_places){"/dev/null/a", path_of("home"), NULL, system},
                    "home/.local/state");
-    assert_refused((struct state_places){"/dev/null/a", "/dev/null", NULL, "/nowhere"}, -ENOTDIR,
-                   "/dev/null/a/tablefuse/lost+found: Not a directory");
-    assert_refused((struct state_places){NULL, NULL, NULL, "/nowhere"}, -ENOENT,
-                   "/nowhere/tablefuse");
+    assert_refused((struct state_places){"/dev/null/a", "/dev/null", NULL, "/proc/nowhere"},
+                   -ENOTDIR, "/dev/null/a/tablefuse/lost+found: Not a directory");
+    assert_refused((struct state_places){NULL, NULL, NULL, "/proc/nowhere"}, -ENOENT,
+                   "/proc/nowhere/tablefuse");
 }
 
 /* Without any file made, and without another place tried. */
@@ -342,12 +342,12 @@ static void a_place_in_the_mount_is_refused(void **state)
                        "it lies in the mount");
     assert_int_equal(count_files("mnt"), 0);
     assert_int_equal(access("tablefuse", F_OK), -1);
-    assert_made_in((struct state_places){path_of("mnt2"), NULL, NULL, "/nowhere"}, "mnt2");
+    assert_made_in((struct state_places){path_of("mnt2"), NULL, NULL, "/proc/nowhere"}, "mnt2");
 
     /* the mount covers the directory itself */
     struct lost_and_found *lost = NULL;
     _cleanup_(buffer_finish) struct buffer why = {.max = WHY_MAX};
-    struct state_places places = {path_of("mnt2"), NULL, NULL, "/nowhere"};
+    struct state_places places = {path_of("mnt2"), NULL, NULL, "/proc/nowhere"};
     assert_int_equal(lost_and_found_create(&places, path_of("mnt2/tablefuse"), "acc", &why, &lost),
                      -ELOOP);
     assert_int_equal(lost_and_found_create(&places, "/", "acc", &why, &lost), -ELOOP);
@@ -375,9 +375,11 @@ static void the_system_is_asked_for_a_home_if_the_environment_has_none(void **st
     char home[PATH_MAX + 256];
     (void)snprintf(home, sizeof(home), "%s/home", top);
     asked = 0;
-    assert_made_in((struct state_places){NULL, home, ask_home, "/nowhere"}, "home/.local/state");
+    assert_made_in((struct state_places){NULL, home, ask_home, "/proc/nowhere"},
+                   "home/.local/state");
     assert_int_equal(asked, 0);
-    assert_made_in((struct state_places){NULL, NULL, ask_home, "/nowhere"}, "asked/.local/state");
+    assert_made_in((struct state_places){NULL, NULL, ask_home, "/proc/nowhere"},
+                   "asked/.local/state");
     assert_int_equal(asked, 1);
     assert_made_in((struct state_places){NULL, NULL, ask_in_vain, path_of("system")}, "system");
 }
@@ -399,19 +401,21 @@ static void a_directory_of_another_user_does_not_count(void **state)
     (void)snprintf(home, sizeof(home), "%s/home", top);
     (void)snprintf(xdg, sizeof(xdg), "%s/state", top);
     assert_int_equal(seteuid(NOBODY), 0);
-    assert_made_in((struct state_places){xdg, home, ask_home, "/nowhere"}, "asked/.local/state");
-    assert_refused((struct state_places){xdg, NULL, NULL, "/nowhere"}, -EPERM, "another user's");
+    assert_made_in((struct state_places){xdg, home, ask_home, "/proc/nowhere"},
+                   "asked/.local/state");
+    assert_refused((struct state_places){xdg, NULL, NULL, "/proc/nowhere"}, -EPERM,
+                   "another user's");
     assert_int_equal(seteuid(0), 0);
     assert_int_equal(count_files("home"), 0);
     assert_int_equal(count_files("state"), 0);
     /* the other way round; what is absent counts below a directory of one's own or of root */
     const char *const of_nobody[] = {"asked", "asked/absent", "asked/absent/too"};
     for (size_t i = 0; i < ARRAY_SIZE(of_nobody); i++)
-        assert_made_in((struct state_places){path_of(of_nobody[i]), home, NULL, "/nowhere"},
+        assert_made_in((struct state_places){path_of(of_nobody[i]), home, NULL, "/proc/nowhere"},
                        "home/.local/state");
     assert_int_equal(access("asked/absent", F_OK), -1);
     assert_int_equal(seteuid(NOBODY), 0);
-    assert_made_in((struct state_places){path_of("state/mine/too"), NULL, NULL, "/nowhere"},
+    assert_made_in((struct state_places){path_of("state/mine/too"), NULL, NULL, "/proc/nowhere"},
                    "state/mine/too");
     assert_int_equal(seteuid(0), 0);
 }
@@ -425,15 +429,16 @@ static void a_link_of_another_user_is_not_followed(void **state)
     assert_int_equal(mkdir("state", 0755), 0);
     assert_int_equal(symlink("state", "link"), 0);
     assert_int_equal(symlink("link", "second"), 0);
-    assert_made_in((struct state_places){path_of("second/a"), NULL, NULL, "/nowhere"}, "state/a");
+    assert_made_in((struct state_places){path_of("second/a"), NULL, NULL, "/proc/nowhere"},
+                   "state/a");
     char home[PATH_MAX + 256];
     (void)snprintf(home, sizeof(home), "%s/home", top);
     assert_int_equal(lchown("second", NOBODY, NOBODY), 0);
     const char *const behind[] = {"second", "second/a", "second/absent", "second/"};
     for (size_t i = 0; i < ARRAY_SIZE(behind); i++)
-        assert_made_in((struct state_places){path_of(behind[i]), home, NULL, "/nowhere"},
+        assert_made_in((struct state_places){path_of(behind[i]), home, NULL, "/proc/nowhere"},
                        "home/.local/state");
-    assert_refused((struct state_places){path_of("second"), NULL, NULL, "/nowhere"}, -EPERM,
+    assert_refused((struct state_places){path_of("second"), NULL, NULL, "/proc/nowhere"}, -EPERM,
                    "another user's");
     assert_int_equal(count_files("state"), 1);
     assert_int_equal(unlink("second"), 0);
@@ -443,7 +448,7 @@ static void a_link_of_another_user_is_not_followed(void **state)
 static void no_other_user_redirects_a_text(void **state)
 {
     (void)state;
-    struct state_places places = {path_of("state"), NULL, NULL, "/nowhere"};
+    struct state_places places = {path_of("state"), NULL, NULL, "/proc/nowhere"};
     assert_int_equal(mkdir("elsewhere", 0777), 0);
     assert_int_equal(mkdir("state", 0777), 0);
     assert_int_equal(symlink("../elsewhere", "state/tablefuse"), 0);
@@ -492,7 +497,7 @@ static void a_home_that_cannot_be_written_to_is_passed_over(void **state)
         assert_int_equal(seteuid(NOBODY), 0);
     }
     assert_made_in(places, "system");
-    places.system = "/nowhere";
+    places.system = "/proc/nowhere";
     assert_refused(places, -EACCES, "home/.local/state/tablefuse/lost+found: Permission denied");
     if (is_root)
         assert_int_equal(seteuid(0), 0);
@@ -505,8 +510,8 @@ static void a_directory_with_other_permissions_is_refused(void **state)
     lost_and_found_destroy(new_lost());
     for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
         assert_int_equal(chmod(path_of("state" LOST), modes[i]), 0);
-        assert_refused((struct state_places){path_of("state"), NULL, NULL, "/nowhere"}, -ENOTSUP,
-                       LOST ": its permissions are not 0700");
+        assert_refused((struct state_places){path_of("state"), NULL, NULL, "/proc/nowhere"},
+                       -ENOTSUP, LOST ": its permissions are not 0700");
     }
     assert_int_equal(mkdir("system", 0755), 0);
     assert_made_in((struct state_places){path_of("state"), NULL, NULL, path_of("system")},

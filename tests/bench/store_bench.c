@@ -78,7 +78,7 @@ static void count_row(void *context, const struct page *page, size_t row)
     jumping->rows++;
     if (!is_new)
         return;
-    if (tally->rows <= FANOUT_ROWS)
+    if (tally->rows <= TABLE_STORE_PAGE_ROWS)
         tally->fanout = tally->partitions + 1 >= FANOUT_MANY_PARTITIONS ? FANOUT_MANY : FANOUT_FEW;
     if (tally->partitions++ <= tally->fanout &&
         (tally->jumps == 0 || jumping->rows > TABLE_STORE_PAGE_ROWS)) {

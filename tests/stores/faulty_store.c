@@ -522,6 +522,8 @@ static int faulty_write(struct table_store *store, const char *table, const stru
     if (n > 1 && self->refusal.first > 0 && self->refusal.first <= n)
         return refuse(self, call);
     r = answered(operation, self->inner->ops->write(self->inner, table, writes, n, call, ret));
+    if (is_lost)
+        memset(ret, 0, n * sizeof(*ret)); /* so are its results */
     return is_lost ? fail_as_reset(true, call) : r;
 }
 

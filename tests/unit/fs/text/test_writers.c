@@ -5,21 +5,30 @@
 
 #include <pthread.h>
 
+DEFINE_FIXTURE(writers, struct sink, (*test = new_sink(), begin_writers(test)),
+               writers_destroy(test->writers))
+
+static struct held_writers *hold(struct sink *sink, struct address address)
+{
+    struct call call = {.deadline_ms = INT64_MAX};
+    struct held_writers *held = NULL;
+    assert_int_equal(writers_hold(sink->writers, address, &call, &held), 0);
+    return held;
+}
+
 static void handles_of_a_new_file_share_its_text(void **state)
 {
-    (void)state;
-    struct sink sink = new_sink();
-    begin_writers(&sink);
-    struct writer_handle *first = open_new(&sink, name_a), *second, *none = NULL;
+    struct sink *sink = *state;
+    struct writer_handle *first = open_new(sink, name_a), *second, *none = NULL;
     struct writer_begin again = {.address = name_a, .begin = EDIT_EXCLUSIVE, .is_new = true};
     struct caller caller = caller_of(CHILD);
-    assert_int_equal(writers_open(sink.writers, &again, &caller, &none), -EEXIST);
-    struct writer *writer = writers_find_new(sink.writers, name_a);
+    assert_int_equal(writers_open(sink->writers, &again, &caller, &none), -EEXIST);
+    struct writer *writer = writers_find_new(sink->writers, name_a);
     assert_ptr_equal(writer, first->writer);
     assert_int_equal(writer_open_handle(writer, CHILD, &second), 0);
     write_at(first, "{\"a\": ", 0, 0, NULL);
     close_handle(first);
-    assert_int_equal(sink.stores + sink.given_up, 0);
+    assert_int_equal(sink->stores + sink->given_up, 0);
     _cleanup_(buffer_finish) struct buffer text = {.max = 100};
     assert_int_equal(writer_read(second, &caller, 1, 3, &text), 0);
     assert_bytes(buffer_bytes(&text), B("\"a\""));
@@ -27,20 +36,17 @@ static void handles_of_a_new_file_share_its_text(void **state)
     assert_int_equal(text.size, 3);
     write_at(second, "1}", 6, 0, NULL);
     close_handle(second);
-    assert_string_equal(sink.text, "{\"a\": 1}");
+    assert_string_equal(sink->text, "{\"a\": 1}");
     assert_int_equal(writer_open_handle(writer, CHILD, &none), -ESTALE);
     writer_unref(writer);
-    writers_destroy(sink.writers);
 }
 
 static void an_appended_new_file_can_be_read(void **state)
 {
-    (void)state;
-    struct sink sink = new_sink();
-    begin_writers(&sink);
+    struct sink *sink = *state;
     struct caller caller = caller_of(CHILD);
     struct writer_begin begin = {.address = name_a, .begin = EDIT_APPENDED, .is_new = true};
-    struct writer_handle *handle = open_writer(&sink, &begin);
+    struct writer_handle *handle = open_writer(sink, &begin);
     _cleanup_(buffer_finish) struct buffer text = {.max = 100};
     write_at(handle, "{\"a\": ", WRITER_AT_END, 0, NULL);
     assert_int_equal(writer_read(handle, &caller, 0, 100, &text), 0);
@@ -50,57 +56,49 @@ static void an_appended_new_file_can_be_read(void **state)
     assert_int_equal(writer_read(handle, &caller, 5, 100, &text), 0);
     assert_bytes(buffer_bytes(&text), B(" 1}"));
     close_handle(handle);
-    assert_int_equal(sink.stores, 1);
-    writers_destroy(sink.writers);
+    assert_int_equal(sink->stores, 1);
 }
 
 static void a_removed_name_has_no_writers(void **state)
 {
-    (void)state;
-    struct sink sink = new_sink();
-    begin_writers(&sink);
-    struct writer_handle *a = open_new(&sink, name_a), *b = open_new(&sink, name_b);
+    struct sink *sink = *state;
+    struct writer_handle *a = open_new(sink, name_a), *b = open_new(sink, name_b);
     struct caller caller = caller_of(OPENER), late = {.call = {.deadline_ms = 0}};
-    struct held_writers *held, *second;
-    assert_int_equal(writers_hold(sink.writers, name_a, &caller.call, &held), 0);
-    assert_int_equal(writers_hold(sink.writers, name_a, &late.call, &second), -ETIMEDOUT);
+    struct held_writers *second, *held = hold(sink, name_a);
+    assert_int_equal(writers_hold(sink->writers, name_a, &late.call, &second), -ETIMEDOUT);
     assert_int_equal(writer_write(a, &late, B("{}"), 0), -ETIMEDOUT);
     write_at(b, "{}", 0, 0, NULL);
     writers_let_go(held, false);
     write_at(a, "{", 0, 0, NULL);
-    assert_true(is_found(&sink, name_a));
-    assert_int_equal(writers_hold(sink.writers, name_a, &caller.call, &held), 0);
-    writers_let_go(held, true);
-    assert_false(is_found(&sink, name_a));
-    struct writer_handle *next = open_new(&sink, name_a); /* the name is free */
+    assert_true(is_found(sink, name_a));
+    writers_let_go(hold(sink, name_a), true);
+    assert_false(is_found(sink, name_a) || writers_is_open(sink->writers, name_a));
+    struct writer_handle *next = open_new(sink, name_a); /* the name is free */
+    assert_true(writers_has_new(sink->writers, name_a));
+    assert_true(writers_is_open(sink->writers, name_a));
     assert_int_equal(flush_as(a, OPENER), 0); /* half a text, of which nothing is kept */
     assert_int_equal(writer_sync(a, &caller), 0);
     write_at(a, "}", 1, 0, NULL);
     assert_int_equal(writer_touch(a->writer, &caller), 0);
-    assert_int_equal(sink.stores, 1);
-    assert_int_equal(sink.touches, 0);
+    assert_int_equal(sink->stores, 1);
+    assert_int_equal(sink->touches, 0);
     close_handle(a);
     close_handle(b);
     close_handle(next);
-    assert_int_equal(sink.stores, 2);
-    assert_int_equal(sink.given_up, 0);
-    writers_destroy(sink.writers);
+    assert_int_equal(sink->stores, 2);
+    assert_int_equal(sink->given_up, 0);
 }
 
 /* a gets the name b. Versions: "e50" of a before, "e60" of it as b. */
 static void rename_a(struct sink *sink, bool is_stored)
 {
-    struct caller caller = caller_of(OPENER);
-    struct held_writers *from, *to;
     _cleanup_(entity_finish) struct entity before = {0};
     _cleanup_(entity_finish) struct entity after = {0};
     if (is_stored) {
         before = entity_of(50);
         after = entity_of(60);
     }
-    assert_int_equal(writers_hold(sink->writers, name_a, &caller.call, &from), 0);
-    assert_int_equal(writers_hold(sink->writers, name_b, &caller.call, &to), 0);
-    writers_let_go_renamed(from, to, &before, &after);
+    writers_let_go_renamed(hold(sink, name_a), hold(sink, name_b), &before, &after);
 }
 
 static void writers_follow_a_rename(void **state)
@@ -146,91 +144,77 @@ static void writers_follow_a_rename(void **state)
 
 static void a_new_file_that_is_renamed_stays_new(void **state)
 {
-    (void)state;
-    struct sink sink = new_sink();
-    begin_writers(&sink);
-    struct writer_handle *a = open_new(&sink, name_a);
-    rename_a(&sink, false);
-    assert_false(is_found(&sink, name_a));
-    assert_true(is_found(&sink, name_b));
-    struct writer_handle *next = open_new(&sink, name_a); /* the name is free */
+    struct sink *sink = *state;
+    struct writer_handle *a = open_new(sink, name_a);
+    rename_a(sink, false);
+    assert_false(is_found(sink, name_a));
+    assert_true(is_found(sink, name_b));
+    struct writer_handle *next = open_new(sink, name_a); /* the name is free */
     write_at(a, "{}", 0, 0, NULL);
-    assert_string_equal(sink.position, "b");
-    assert_int_equal(sink.begin, EDIT_NEW);
-    assert_string_equal(sink.last_stored, "");
+    assert_string_equal(sink->position, "b");
+    assert_int_equal(sink->begin, EDIT_NEW);
+    assert_string_equal(sink->last_stored, "");
     close_handle(a);
     close_handle(next);
-    assert_int_equal(sink.stores, 2);
-    writers_destroy(sink.writers);
+    assert_int_equal(sink->stores, 2);
 }
 
 /* By another spelling of the path, while the delete is under way. */
 static void a_file_that_is_created_during_an_unlink_stays(void **state)
 {
-    (void)state;
-    struct sink sink = new_sink();
-    begin_writers(&sink);
+    struct sink *sink = *state;
     struct caller caller = caller_of(OPENER);
     struct entity snapshot = entity_of(50);
-    struct held_writers *held;
-    assert_int_equal(writers_hold(sink.writers, name_a, &caller.call, &held), 0);
+    struct held_writers *held = hold(sink, name_a);
     struct writer_handle *stored = open_writer(
-        &sink,
+        sink,
         &(struct writer_begin){.address = name_a, .begin = EDIT_CHANGED, .snapshot = snapshot});
-    struct writer_handle *created = open_new(&sink, name_a);
+    struct writer_handle *created = open_new(sink, name_a);
     assert_false(writers_held_is_unstored(held)); /* the removed file may be stored */
     writers_let_go(held, true);
-    assert_true(is_found(&sink, name_a));
+    assert_true(is_found(sink, name_a));
     write_at(stored, "{}", 0, 0, NULL); /* of the removed file */
     assert_int_equal(writer_sync(stored, &caller), 0);
-    assert_int_equal(sink.stores, 0);
+    assert_int_equal(sink->stores, 0);
     write_at(created, "{\"a\": 1}", 0, 0, NULL);
-    assert_int_equal(sink.stores, 1);
+    assert_int_equal(sink->stores, 1);
     close_handle(stored);
     close_handle(created);
     entity_finish(&snapshot);
-    writers_destroy(sink.writers);
 }
 
 /* What may be stored is to be deleted with the name. */
 static void a_removed_name_may_be_stored(void **state)
 {
-    (void)state;
-    struct sink sink = new_sink();
-    begin_writers(&sink);
-    struct caller caller = caller_of(OPENER);
-    struct held_writers *held;
-    assert_int_equal(writers_hold(sink.writers, name_a, &caller.call, &held), 0);
+    struct sink *sink = *state;
+    struct held_writers *held = hold(sink, name_a);
     assert_false(writers_held_is_unstored(held)); /* no writer */
     writers_let_go(held, false);
-    struct writer_handle *handle = open_new(&sink, name_a);
+    struct writer_handle *handle = open_new(sink, name_a);
     static const struct {
         int error;
         bool is_ambiguous, is_unstored;
     } stores[] = {{-EACCES, false, true}, {-ETIMEDOUT, true, false}, {0, false, false}};
     for (size_t i = 0; i < ARRAY_SIZE(stores); i++) {
-        sink.error = stores[i].error;
-        sink.is_ambiguous = stores[i].is_ambiguous;
+        sink->error = stores[i].error;
+        sink->is_ambiguous = stores[i].is_ambiguous;
         write_at(handle, "{}", 0, stores[i].error, NULL);
-        assert_int_equal(writers_hold(sink.writers, name_a, &caller.call, &held), 0);
+        held = hold(sink, name_a);
         assert_int_equal(writers_held_is_unstored(held), stores[i].is_unstored);
         writers_let_go(held, false);
     }
     close_handle(handle);
-    writers_destroy(sink.writers);
 }
 
 /* The write comes while an unlink holds the name, or its caller is refused before. */
 static void a_missed_write_leaves_no_empty_entity(void **state)
 {
-    (void)state;
-    struct sink sink = new_sink();
-    begin_writers(&sink);
+    struct sink *sink = *state;
     struct caller caller = caller_of(OPENER), late = {.call = {.deadline_ms = 0}};
     struct held_writers *held;
     for (int i = 0; i < 2; i++) {
-        struct writer_handle *handle = open_new(&sink, name_a);
-        assert_int_equal(writers_hold(sink.writers, name_a, &caller.call, &held), 0);
+        struct writer_handle *handle = open_new(sink, name_a);
+        held = hold(sink, name_a);
         if (i == 0)
             assert_int_equal(writer_write(handle, &late, B("{}"), 0), -ETIMEDOUT);
         else
@@ -238,13 +222,12 @@ static void a_missed_write_leaves_no_empty_entity(void **state)
         writers_let_go(held, false);
         close_handle(handle);
     }
-    struct writer_handle *handle = open_new(&sink, name_a);
+    struct writer_handle *handle = open_new(sink, name_a);
     writer_miss_write(handle);
     assert_int_equal(writer_resize(handle->writer, &caller, 0), 0); /* forgotten with the text */
-    assert_int_equal(sink.stores + sink.given_up, 0);
+    assert_int_equal(sink->stores + sink->given_up, 0);
     close_handle(handle);
-    assert_int_equal(sink.stores, 1);
-    writers_destroy(sink.writers);
+    assert_int_equal(sink->stores, 1);
 }
 
 static void *write_object(void *handle)
@@ -256,52 +239,46 @@ static void *write_object(void *handle)
 /* A store that was under way does not bring the name back. */
 static void unlink_waits_for_a_store(void **state)
 {
-    (void)state;
-    struct sink sink = new_sink();
-    begin_writers(&sink);
-    struct writer_handle *a = open_new(&sink, name_a);
-    struct caller caller = caller_of(OPENER), late = {.call = {.deadline_ms = 0}};
+    struct sink *sink = *state;
+    struct writer_handle *a = open_new(sink, name_a);
+    struct caller late = {.call = {.deadline_ms = 0}};
     struct held_writers *held;
     pthread_t thread;
-    sink.is_closed = true;
+    sink->is_closed = true;
     assert_int_equal(pthread_create(&thread, NULL, write_object, a), 0);
-    while (!sink.is_inside)
+    while (!sink->is_inside)
         (void)usleep(1000);
-    assert_int_equal(writers_hold(sink.writers, name_a, &late.call, &held), -ETIMEDOUT);
+    assert_int_equal(writers_hold(sink->writers, name_a, &late.call, &held), -ETIMEDOUT);
     assert_int_equal(writer_flush(a, &late), -ETIMEDOUT);
     assert_int_equal(writer_size(a->writer), 0); /* what may be refused is not shown */
-    sink.is_closed = false;
-    assert_int_equal(writers_hold(sink.writers, name_a, &caller.call, &held), 0);
-    assert_int_equal(sink.stores, 1);
+    sink->is_closed = false;
+    held = hold(sink, name_a);
+    assert_int_equal(sink->stores, 1);
     writers_let_go(held, true);
     assert_int_equal(pthread_join(thread, NULL), 0);
     close_handle(a);
-    writers_destroy(sink.writers);
 }
 
 static void a_listing_shows_new_files_in_order(void **state)
 {
-    (void)state;
-    struct sink sink = new_sink();
-    begin_writers(&sink);
+    struct sink *sink = *state;
     static const struct address addresses[] = {
         {"T", B("p\0b")}, {"T", B("o\0x")}, {"T", B("p\0")}, {"U", B("p\0a")}, {"T", B("p\0c")}};
     struct writer_handle *handles[ARRAY_SIZE(addresses)];
     for (size_t i = 0; i < ARRAY_SIZE(addresses); i++)
-        handles[i] = open_new(&sink, addresses[i]);
+        handles[i] = open_new(sink, addresses[i]);
     write_at(handles[4], "{}", 0, 0, NULL); /* stored: it is no longer new */
     struct directory directory = {
         .kind = DIRECTORY_ENTITIES, .table = "T", .range = {B("p\0"), B("p\x01")}};
     _cleanup_(buffer_finish) struct buffer position = {.max = 100};
-    assert_true(writers_next_new(sink.writers, &directory, B(""), &position));
+    assert_true(writers_next_new(sink->writers, &directory, B(""), &position));
     assert_bytes(buffer_bytes(&position), B("p\0"));
     buffer_clear(&position);
-    assert_true(writers_next_new(sink.writers, &directory, B("p\0"), &position));
+    assert_true(writers_next_new(sink->writers, &directory, B("p\0"), &position));
     assert_bytes(buffer_bytes(&position), B("p\0b"));
-    assert_false(writers_next_new(sink.writers, &directory, B("p\0b"), &position));
+    assert_false(writers_next_new(sink->writers, &directory, B("p\0b"), &position));
     for (size_t i = 0; i < ARRAY_SIZE(addresses); i++)
         close_handle(handles[i]);
-    writers_destroy(sink.writers);
 }
 
 struct visited {
@@ -326,32 +303,26 @@ static struct visited unstored_of(struct sink *sink)
 
 static void texts_that_are_not_stored_are_visited(void **state)
 {
-    (void)state;
-    struct sink sink = new_sink();
-    begin_writers(&sink);
-    struct writer_handle *a = open_new(&sink, name_a), *b = open_new(&sink, name_b);
+    struct sink *sink = *state;
+    struct writer_handle *a = open_new(sink, name_a), *b = open_new(sink, name_b);
     write_at(a, "{\"a\": 1}\n", 0, 0, NULL);
-    assert_int_equal(unstored_of(&sink).count, 0); /* stored, and blank */
+    assert_int_equal(unstored_of(sink).count, 0); /* stored, and blank */
     write_at(a, "2", 6, 0, NULL);
-    struct visited visited = unstored_of(&sink);
+    struct visited visited = unstored_of(sink);
     assert_int_equal(visited.count, 1);
     assert_string_equal(visited.text, "{\"a\": 2}\n");
     assert_string_equal(visited.row, "a");
     write_at(b, "{\"half\"", 0, 0, NULL);
-    assert_int_equal(unstored_of(&sink).count, 2);
-    struct held_writers *held;
-    assert_int_equal(
-        writers_hold(sink.writers, name_b, &(struct call){.deadline_ms = INT64_MAX}, &held), 0);
-    writers_let_go(held, true);
-    assert_int_equal(unstored_of(&sink).count, 1); /* the other is removed */
-    sink.error = -ESTALE;
+    assert_int_equal(unstored_of(sink).count, 2);
+    writers_let_go(hold(sink, name_b), true);
+    assert_int_equal(unstored_of(sink).count, 1); /* the other is removed */
+    sink->error = -ESTALE;
     assert_int_equal(flush_as(a, OPENER), -ESTALE);
-    assert_int_equal(unstored_of(&sink).count, 1); /* it is given up by the release */
+    assert_int_equal(unstored_of(sink).count, 1); /* it is given up by the release */
     close_handle(a);
     close_handle(b);
-    assert_int_equal(sink.given_up, 1);
-    assert_int_equal(unstored_of(&sink).count, 0);
-    writers_destroy(sink.writers);
+    assert_int_equal(sink->given_up, 1);
+    assert_int_equal(unstored_of(sink).count, 0);
 }
 
 static void at_unmount_every_handle_is_released(void **state)
@@ -374,32 +345,29 @@ static void at_unmount_every_handle_is_released(void **state)
 
 static void at_unmount_a_text_that_was_changed_in_place_is_stored(void **state)
 {
-    (void)state;
-    struct sink sink = new_sink();
-    begin_writers(&sink);
+    struct sink *sink = *state;
     struct entity entity = entity_of(0);
     const struct writer_begin begin = {
         .address = name_a, .begin = EDIT_CHANGED, .snapshot = entity};
     struct caller caller = caller_of(0);
-    write_at(open_writer(&sink, &begin), "7", 8, 0, NULL);
-    writers_release_all(sink.writers, &caller);
-    assert_string_equal(sink.text, "{\"old\": 7}");
-    assert_int_equal(sink.given_up, 0);
+    write_at(open_writer(sink, &begin), "7", 8, 0, NULL);
+    writers_release_all(sink->writers, &caller);
+    assert_string_equal(sink->text, "{\"old\": 7}");
+    assert_int_equal(sink->given_up, 0);
 
-    write_at(open_writer(&sink, &begin), "]", 9, 0, NULL); /* no object */
-    writers_release_all(sink.writers, &caller);
-    assert_int_equal(sink.stores, 1);
-    assert_string_equal(sink.lost, "{\"old\": 1]");
+    write_at(open_writer(sink, &begin), "]", 9, 0, NULL); /* no object */
+    writers_release_all(sink->writers, &caller);
+    assert_int_equal(sink->stores, 1);
+    assert_string_equal(sink->lost, "{\"old\": 1]");
 
-    sink.error = -EACCES;
-    write_at(open_writer(&sink, &begin), "8", 8, 0, NULL);
-    writers_release_all(sink.writers, &caller);
-    assert_int_equal(sink.stores, 2); /* it is not sent twice */
-    assert_int_equal(sink.given_up, 2);
-    assert_int_equal(sink.given_up_error, -EACCES);
-    assert_string_equal(sink.lost, "{\"old\": 8}");
+    sink->error = -EACCES;
+    write_at(open_writer(sink, &begin), "8", 8, 0, NULL);
+    writers_release_all(sink->writers, &caller);
+    assert_int_equal(sink->stores, 2); /* it is not sent twice */
+    assert_int_equal(sink->given_up, 2);
+    assert_int_equal(sink->given_up_error, -EACCES);
+    assert_string_equal(sink->lost, "{\"old\": 8}");
     entity_finish(&entity);
-    writers_destroy(sink.writers);
 }
 
 /* The deadline of the last store, of two. */
@@ -429,10 +397,8 @@ static void at_unmount_time_runs_out_without_answers_alone(void **state)
 
 static void a_node_keeps_a_writer(void **state)
 {
-    (void)state;
-    struct sink sink = new_sink();
-    begin_writers(&sink);
-    struct writer_handle *a = open_new(&sink, name_a);
+    struct sink *sink = *state;
+    struct writer_handle *a = open_new(sink, name_a);
     struct node_file *file = writer_node_file(a->writer);
     assert_ptr_equal(writer_of_node_file(file), a->writer);
     file->ops->ref(file);
@@ -440,29 +406,37 @@ static void a_node_keeps_a_writer(void **state)
     struct writer_handle *none;
     assert_int_equal(writer_open_handle(writer_of_node_file(file), OPENER, &none), -ESTALE);
     file->ops->unref(file);
-    writers_destroy(sink.writers);
 }
 
 static void without_memory_no_writer_begins(void **state)
 {
-    (void)state;
-    struct sink sink = new_sink();
-    begin_writers(&sink);
+    struct sink *sink = *state;
     struct entity snapshot = entity_of(50);
     struct writer_begin begin = {.address = name_a, .begin = EDIT_CHANGED, .snapshot = snapshot};
     struct writer_handle *handle = NULL;
     struct caller caller = caller_of(OPENER);
-    bool is_reached = true;
-    for (long n = 1; is_reached; n++) {
+    for (long n = 1; !handle; n++) {
         allocations_until_failure = n;
-        int r = writers_open(sink.writers, &begin, &caller, &handle);
-        is_reached = allocations_until_failure == 0;
+        int r = writers_open(sink->writers, &begin, &caller, &handle);
+        assert_int_equal(r, allocations_until_failure == 0 ? -ENOMEM : 0);
         allocations_until_failure = 0;
-        assert_int_equal(r, is_reached ? -ENOMEM : 0);
     }
     close_handle(handle);
     entity_finish(&snapshot);
-    writers_destroy(sink.writers);
+}
+
+static void without_memory_no_name_is_held(void **state)
+{
+    struct sink *sink = *state;
+    struct held_writers *held = NULL;
+    struct caller caller = caller_of(OPENER);
+    for (long n = 1; !held; n++) {
+        allocations_until_failure = n;
+        int r = writers_hold(sink->writers, name_a, &caller.call, &held);
+        assert_int_equal(r, allocations_until_failure == 0 ? -ENOMEM : 0);
+        allocations_until_failure = 0;
+    }
+    writers_let_go(held, false);
 }
 
 /* 8 threads create, write, unlink and close one name again and again. */
@@ -493,153 +467,133 @@ static void *write_again_and_again(void *context)
 
 static void threads_share_writers(void **state)
 {
-    (void)state;
-    struct sink sink = new_sink();
-    begin_writers(&sink);
-    sink.is_shared = true;
-    run_in_threads(8, write_again_and_again, &sink, 0);
-    assert_false(is_found(&sink, name_a));
-    writers_destroy(sink.writers);
+    struct sink *sink = *state;
+    sink->is_shared = true;
+    run_in_threads(8, write_again_and_again, sink, 0);
+    assert_false(is_found(sink, name_a));
 }
 
-static const struct address unsettled = {"T", B("p\0u\xfe"
-                                                "0")};
+#define UNSETTLED(row)                                                                             \
+    ((struct address){"T", B("u\xfe\x01\0" row)}) /* in a directory without a key */
+
+static const struct address unsettled = {"T", B("p\0u\xfe\x01")};
+static const struct settlement settlement = {"T", B("u\xfe\x01"), B("p")};
 
 static void a_text_settles_the_name_of_a_new_file(void **state)
 {
-    (void)state;
-    struct sink sink = new_sink();
-    begin_writers(&sink);
-    struct writer_handle *handle = open_new(&sink, unsettled);
-    assert_true(is_found(&sink, unsettled));
-    sink.settle_error = -EINVAL;
+    struct sink *sink = *state;
+    struct writer_handle *handle = open_new(sink, unsettled);
+    assert_true(is_found(sink, unsettled));
+    sink->settle_error = -EINVAL;
     write_at(handle, "{}", 0, -EINVAL, "not settled");
-    assert_true(is_found(&sink, unsettled));
-    assert_int_equal(sink.stores, 0);
-    sink.settle_error = 0;
+    assert_true(is_found(sink, unsettled));
+    assert_int_equal(sink->stores, 0);
+    sink->settle_error = 0;
     write_at(handle, "{}", 0, 0, NULL);
-    assert_int_equal(sink.settles, 2);
-    assert_string_equal(sink.position, "b");
-    assert_false(is_found(&sink, unsettled));
-    assert_true(writers_is_open(sink.writers, name_b));
+    assert_int_equal(sink->settles, 2);
+    assert_string_equal(sink->position, "b");
+    assert_false(is_found(sink, unsettled));
+    assert_true(writers_is_open(sink->writers, name_b));
     write_at(handle, " ", 2, 0, NULL);
     close_handle(handle);
-    assert_int_equal(sink.settles, 2);
-    writers_destroy(sink.writers);
+    assert_int_equal(sink->settles, 2);
 }
 
 static void without_a_text_an_unsettled_name_is_not_stored(void **state)
 {
-    (void)state;
-    struct sink sink = new_sink();
+    struct sink *sink = *state;
     struct caller caller = caller_of(OPENER);
-    begin_writers(&sink);
-    struct writer_handle *handle = open_new(&sink, unsettled);
+    struct writer_handle *handle = open_new(sink, unsettled);
     assert_int_equal(flush_as(handle, OPENER), -EINVAL);
     assert_int_equal(writer_sync(handle, &caller), -EINVAL);
-    sink.settle_error = -EINVAL;
+    sink->settle_error = -EINVAL;
     assert_int_equal(writer_touch(handle->writer, &caller), -EINVAL);
     close_handle(handle);
-    assert_int_equal(sink.stores, 0);
-    assert_int_equal(sink.given_up, 1);
-    assert_true(sink.is_new_given_up);
-    writers_destroy(sink.writers);
+    assert_int_equal(sink->stores, 0);
+    assert_int_equal(sink->given_up, 1);
+    assert_true(sink->is_new_given_up);
 }
 
-/* Another file of the directory settled it, while this one was open, or was just being stored. */
-static void a_name_is_settled_at_any_time(void **state)
+/* Another file of the directory settled it, while these were open, or just being stored. */
+static void names_are_settled_at_any_time(void **state)
 {
-    (void)state;
-    struct sink sink = new_sink();
-    const struct settlement settlement = {"T",
-                                          B("u\xfe"
-                                            "0"),
-                                          B("p")};
-    static const struct address in_directory = {"T", B("u\xfe"
-                                                       "0\0b")};
-    begin_writers(&sink);
-    struct writer_handle *handle = open_new(&sink, in_directory);
-    assert_int_equal(writers_settle(sink.writers, &settlement), 0);
-    assert_false(is_found(&sink, in_directory));
-    assert_true(is_found(&sink, name_b));
-    close_handle(handle);
-    assert_int_equal(sink.settles, 0); /* {} can be stored */
-    assert_int_equal(sink.stores, 1);
-    assert_string_equal(sink.position, "b");
-    handle = open_new(&sink, in_directory);
+    struct sink *sink = *state;
+    struct writer_handle *handles[] = {open_new(sink, UNSETTLED("a")),
+                                       open_new(sink, UNSETTLED("b")),
+                                       open_new(sink, UNSETTLED("c"))};
+    const struct directory directory = {
+        .kind = DIRECTORY_ENTITIES, .table = "T", .range = {B("p\0"), B("p\x01")}};
+    _cleanup_(buffer_finish) struct buffer position = {.max = 100};
+    assert_int_equal(writers_settle(sink->writers, &settlement), 0);
+    struct bytes after = B("");
+    while (writers_next_new(sink->writers, &directory, after, &position))
+        after = bytes_skip(buffer_bytes(&position), position.size - 3);
+    assert_bytes(buffer_bytes(&position), B("p\0ap\0bp\0c"));
+    assert_false(is_found(sink, UNSETTLED("b")));
+    for (size_t i = 0; i < ARRAY_SIZE(handles); i++)
+        close_handle(handles[i]);
+    assert_int_equal(sink->settles, 0); /* {} can be stored */
+    assert_int_equal(sink->stores, 3);
+    assert_string_equal(sink->position, "c");
+    struct writer_handle *handle = open_new(sink, UNSETTLED("b"));
     allocations_until_failure = 1;
-    assert_int_equal(writers_settle(sink.writers, &settlement), -ENOMEM);
-    assert_true(is_found(&sink, in_directory));
+    assert_int_equal(writers_settle(sink->writers, &settlement), -ENOMEM);
+    assert_true(is_found(sink, UNSETTLED("b")));
     drop_handle(handle);
-    writers_destroy(sink.writers);
 }
 
 /* A text of another file of the directory settled it while a file in it was being removed, or got
  * another name. */
 static void a_hold_is_settled(void **state)
 {
-    (void)state;
-    static const struct address in_directory = {"T", B("u\xfe"
-                                                       "0\0b")},
-                                other = {"T", B("u\xfe"
-                                                "0\0c")},
-                                settled = {"T", B("p\0c")};
-    const struct settlement settlement = {"T",
-                                          B("u\xfe"
-                                            "0"),
-                                          B("p")};
-    struct sink sink = new_sink();
-    struct caller caller = caller_of(OPENER);
-    struct held_writers *from, *to;
+    static const struct address settled = {"T", B("p\0c")};
+    struct sink *sink = *state;
     const struct entity nothing = {0};
-    begin_writers(&sink);
-    struct writer_handle *handle = open_new(&sink, in_directory);
-    assert_int_equal(writers_hold(sink.writers, in_directory, &caller.call, &from), 0);
-    assert_int_equal(writers_hold(sink.writers, other, &caller.call, &to), 0);
-    assert_int_equal(writers_settle(sink.writers, &settlement), 0);
+    struct writer_handle *handle = open_new(sink, UNSETTLED("b"));
+    struct held_writers *from = hold(sink, UNSETTLED("b")), *to = hold(sink, UNSETTLED("c"));
+    assert_int_equal(writers_settle(sink->writers, &settlement), 0);
     assert_true(writers_held_is_unstored(from));
     writers_let_go_renamed(from, to, &nothing, &nothing);
-    assert_true(is_found(&sink, settled));
-    assert_false(is_found(&sink, name_b) || is_found(&sink, other));
-    assert_int_equal(writers_hold(sink.writers, settled, &caller.call, &from), 0);
-    writers_let_go(from, true);
-    assert_false(is_found(&sink, settled));
+    assert_true(is_found(sink, settled));
+    assert_false(is_found(sink, name_b) || is_found(sink, UNSETTLED("c")));
+    writers_let_go(hold(sink, settled), true);
+    assert_false(is_found(sink, settled));
     close_handle(handle);
 
-    handle = open_new(&sink, in_directory);
-    assert_int_equal(writers_hold(sink.writers, in_directory, &caller.call, &from), 0);
-    assert_int_equal(writers_settle(sink.writers, &settlement), 0);
+    handle = open_new(sink, UNSETTLED("b"));
+    from = hold(sink, UNSETTLED("b"));
+    assert_int_equal(writers_settle(sink->writers, &settlement), 0);
     writers_let_go(from, true);
-    assert_false(is_found(&sink, name_b));
+    assert_false(is_found(sink, name_b));
     close_handle(handle);
-    assert_int_equal(sink.stores + sink.given_up, 0);
-    writers_destroy(sink.writers);
+    assert_int_equal(sink->stores + sink->given_up, 0);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(handles_of_a_new_file_share_its_text),
-        cmocka_unit_test(an_appended_new_file_can_be_read),
-        cmocka_unit_test(a_removed_name_has_no_writers),
+        TEST_WITH(writers, handles_of_a_new_file_share_its_text),
+        TEST_WITH(writers, an_appended_new_file_can_be_read),
+        TEST_WITH(writers, a_removed_name_has_no_writers),
         cmocka_unit_test(writers_follow_a_rename),
-        cmocka_unit_test(a_new_file_that_is_renamed_stays_new),
-        cmocka_unit_test(a_file_that_is_created_during_an_unlink_stays),
-        cmocka_unit_test(a_removed_name_may_be_stored),
-        cmocka_unit_test(a_missed_write_leaves_no_empty_entity),
-        cmocka_unit_test(unlink_waits_for_a_store),
-        cmocka_unit_test(a_listing_shows_new_files_in_order),
-        cmocka_unit_test(texts_that_are_not_stored_are_visited),
+        TEST_WITH(writers, a_new_file_that_is_renamed_stays_new),
+        TEST_WITH(writers, a_file_that_is_created_during_an_unlink_stays),
+        TEST_WITH(writers, a_removed_name_may_be_stored),
+        TEST_WITH(writers, a_missed_write_leaves_no_empty_entity),
+        TEST_WITH(writers, unlink_waits_for_a_store),
+        TEST_WITH(writers, a_listing_shows_new_files_in_order),
+        TEST_WITH(writers, texts_that_are_not_stored_are_visited),
         cmocka_unit_test(at_unmount_every_handle_is_released),
-        cmocka_unit_test(at_unmount_a_text_that_was_changed_in_place_is_stored),
+        TEST_WITH(writers, at_unmount_a_text_that_was_changed_in_place_is_stored),
         cmocka_unit_test(at_unmount_time_runs_out_without_answers_alone),
-        cmocka_unit_test(a_node_keeps_a_writer),
-        cmocka_unit_test(without_memory_no_writer_begins),
-        cmocka_unit_test(threads_share_writers),
-        cmocka_unit_test(a_text_settles_the_name_of_a_new_file),
-        cmocka_unit_test(without_a_text_an_unsettled_name_is_not_stored),
-        cmocka_unit_test(a_name_is_settled_at_any_time),
-        cmocka_unit_test(a_hold_is_settled),
+        TEST_WITH(writers, a_node_keeps_a_writer),
+        TEST_WITH(writers, without_memory_no_writer_begins),
+        TEST_WITH(writers, without_memory_no_name_is_held),
+        TEST_WITH(writers, threads_share_writers),
+        TEST_WITH(writers, a_text_settles_the_name_of_a_new_file),
+        TEST_WITH(writers, without_a_text_an_unsettled_name_is_not_stored),
+        TEST_WITH(writers, names_are_settled_at_any_time),
+        TEST_WITH(writers, a_hold_is_settled),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

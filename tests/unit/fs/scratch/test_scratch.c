@@ -7,9 +7,8 @@
 #define MAX_BYTES ((size_t)100000)
 #define FULL      (MAX_BYTES - SCRATCH_FILE_BYTES) /* what one file may have */
 
-static const struct address p = {"t", {"p", 2}};
+static const struct address p = {"t", {"p", 2}}, q = {"t", {"q", 2}};
 static const struct scratch_attributes none = {.number = 1};
-static const struct address q = {"t", {"q", 2}};
 
 static struct scratch *new_scratch(void)
 {
@@ -24,8 +23,7 @@ static struct scratch_file *make(struct scratch *scratch, struct address directo
 {
     static uint64_t number;
     struct scratch_file *file = NULL;
-    number++;
-    struct scratch_attributes attributes = {.number = number, .mode = 0640, .mtime_100ns = 1};
+    struct scratch_attributes attributes = {.number = ++number, .mode = 0640, .mtime_100ns = 1};
     assert_int_equal(scratch_make(scratch, directory, bytes_of(name), &attributes, &file), 0);
     assert_int_equal(scratch_file_open(file), 0);
     scratch_file_unref(file);
@@ -356,10 +354,10 @@ static void a_file_is_the_backup_of_an_entity(void **state)
     _cleanup_(scratch_destroyp) struct scratch *scratch = new_scratch();
     struct scratch_file *file = make(scratch, p, "f~");
     char position[] = "p\0f";
+    const struct address entity = {"t", {position, 3}}, next = {"u", {position, 3}};
     assert_backup(file, NULL, B(""));
     write_at(file, "{}", 0);
-    assert_int_equal(scratch_file_set_backup(file, (struct address){"t", {position, 3}}, B("etag")),
-                     0);
+    assert_int_equal(scratch_file_set_backup(file, entity, B("etag")), 0);
     position[2] = 'x';
     assert_false(scratch_file_was_changed(file));
     assert_int_equal(scratch_rename(file, q, B("g~"), false), 0);
@@ -367,8 +365,7 @@ static void a_file_is_the_backup_of_an_entity(void **state)
     assert_false(scratch_file_was_changed(file));
     write_at(file, "[", 0);
     assert_true(scratch_file_was_changed(file));
-    assert_int_equal(scratch_file_set_backup(file, (struct address){"u", {position, 3}}, B("etag")),
-                     0);
+    assert_int_equal(scratch_file_set_backup(file, next, B("etag")), 0);
     assert_backup(file, "u", B("p\0x"));
     assert_false(scratch_file_was_changed(file));
     assert_int_equal(scratch_file_resize(file, 0, 3), 0);
@@ -407,10 +404,14 @@ static void what_is_worth_it_is_kept_at_unmount(void **state)
 static void use_everything(struct scratch *scratch, int *ret_failures)
 {
     static const struct address entity = {"t", {"p\0f", 3}};
-    _cleanup_(scratch_file_unrefp) struct scratch_file *file = NULL;
+    static const struct scratch_attributes is_directory = {.number = 7, .is_directory = true};
+    _cleanup_(scratch_file_unrefp) struct scratch_file *file = NULL, *directory = NULL;
     _cleanup_(buffer_finish) struct buffer name = {.max = 255}, text = {.max = 1000};
     struct scratch_attributes found;
     *ret_failures += scratch_make(scratch, p, B("f~"), &none, &file) == -ENOMEM;
+    *ret_failures += scratch_make(scratch, p, B(".d"), &is_directory, &directory) == -ENOMEM;
+    while (directory && scratch_unlink(directory) < 0)
+        *ret_failures += 1;
     if (file) {
         *ret_failures += scratch_file_write(file, B("text"), 0, false, 1) == -ENOMEM;
         *ret_failures += scratch_file_resize(file, 2, 1) == -ENOMEM;
@@ -456,7 +457,7 @@ static void *work(void *context)
     struct shared *shared = context;
     static const char *const names[] = {"a~", "b~", "c~"};
     for (int turn = 0; turn < TURNS; turn++) {
-        struct scratch_file *file = NULL;
+        _cleanup_(scratch_file_unrefp) struct scratch_file *file = NULL;
         struct bytes name = bytes_of(names[turn % 3]), other = bytes_of(names[(turn / 3) % 3]);
         _cleanup_(buffer_finish) struct buffer text = {.max = 100};
         if (scratch_make(shared->scratch, p, name, &none, &file) == 0)
@@ -473,7 +474,6 @@ static void *work(void *context)
                 (void)scratch_unlink(file);
             scratch_file_close(file);
         }
-        scratch_file_unref(file);
     }
     return NULL;
 }
@@ -489,10 +489,9 @@ static void threads_share_the_files(void **state)
         _cleanup_(buffer_finish) struct buffer name = {.max = 255};
         struct scratch_attributes found;
         while (scratch_next(shared.scratch, directories[i], B(""), &name, &found) == 1) {
-            struct scratch_file *file =
+            _cleanup_(scratch_file_unrefp) struct scratch_file *file =
                 scratch_find(shared.scratch, directories[i], buffer_bytes(&name));
             assert_int_equal(scratch_unlink(file), 0);
-            scratch_file_unref(file);
         }
     }
     assert_int_equal(scratch_bytes(shared.scratch), 0);
@@ -529,18 +528,9 @@ static void files_of_a_settled_directory_get_into_that_of_the_key(void **state)
 {
     (void)state;
     _cleanup_(scratch_destroyp) struct scratch *scratch = new_scratch();
-    static const struct address unsettled = {"t",
-                                             {"u\xfe"
-                                              "0",
-                                              4}},
-                                beside = {"t",
-                                          {"u\xfe"
-                                           "1",
-                                           4}};
-    const struct settlement settlement = {"t",
-                                          B("u\xfe"
-                                            "0"),
-                                          B("p")};
+    static const struct address unsettled = {"t", {"u\xfe\x01", 4}},
+                                beside = {"t", {"u\xfe\x02", 4}};
+    const struct settlement settlement = {"t", B("u\xfe\x01"), B("p")};
     make_closed(scratch, unsettled, "a~", "one");
     make_closed(scratch, unsettled, "b~", "two");
     make_closed(scratch, beside, "a~", "other");

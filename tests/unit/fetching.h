@@ -26,6 +26,8 @@ struct fetching {
     struct table_store *store; /* the gate */
     _Atomic uint64_t orders;
     struct range_cache *cache;
+    struct failure_log *failures;
+    _Atomic size_t listed; /* how often tables were */
     struct fetcher *fetcher;
     struct pending *pending; /* for an overlay */
 };
@@ -57,6 +59,14 @@ struct fetching_options {
     size_t cache_bytes; /* 0: large */
 };
 
+static inline void fetching_note_listed(void *context, const struct page *tables,
+                                        struct stamp stamp)
+{
+    (void)tables;
+    (void)stamp;
+    ((struct fetching *)context)->listed++;
+}
+
 static inline void fetching_set_up(struct fetching *fetching, struct fetching_options options)
 {
     struct table_store *store;
@@ -72,10 +82,14 @@ static inline void fetching_set_up(struct fetching *fetching, struct fetching_op
     assert_int_equal(gate_store_create(store, &fetching->clock, &fetching->store), 0);
     size_t cache_bytes = options.cache_bytes > 0 ? options.cache_bytes : (size_t)64 << 20;
     assert_int_equal(range_cache_create(cache_bytes, &fetching->cache), 0);
+    assert_int_equal(failure_log_create(NULL, NULL, &fetching->failures), 0);
     struct fetcher_source source = {.store = fetching->store,
                                     .cache = fetching->cache,
                                     .clock = &fetching->clock,
                                     .orders = &fetching->orders,
+                                    .failures = fetching->failures,
+                                    .listed = fetching_note_listed,
+                                    .listed_context = fetching,
                                     .ttl_ms = options.is_ttl_0 ? 0 : TTL_MS};
     assert_int_equal(fetcher_create(&source, &fetching->fetcher), 0);
     assert_int_equal(pending_create(&no_limits, &fetching->clock, &fetching->pending), 0);
@@ -85,6 +99,7 @@ static inline void fetching_tear_down(struct fetching *fetching)
 {
     pending_destroy(fetching->pending);
     fetcher_destroy(fetching->fetcher);
+    failure_log_destroy(fetching->failures);
     range_cache_destroy(fetching->cache);
     table_store_destroy(fetching->store);
 }

@@ -24,6 +24,7 @@ static inline int fetch_page(struct fetching *fetching, const struct fetch *fetc
                           &is_own);
     assert_true(r < 0 || is_own);
     assert_int_equal(caller.call.failure.error, r);
+    assert_null(caller.call.observer);
     return r;
 }
 

@@ -52,6 +52,7 @@ static void one_row_is_got_by_itself(void **state)
     struct fetch fetch = fetch_of(ROW("00001"), 1);
     assert_int_equal(fetch_rows(fetching, &fetch), 1);
     assert_request(fetching, 1, ASKED_GET, (struct range){fetch.range.lo, fetch.range.lo}, 0);
+    assert_int_equal(asked_ms_at(fetching, ROW("00001").lo), fetching->now_ms);
     assert_known(fetching, "t", ROW("00001"), false, KNOWN_ROWS);
     assert_known(fetching, "t", ROW("00002"), false, KNOWN_NOT);
     fetch.range = ROW(""); /* the empty RowKey's begins where its partition does */

@@ -69,6 +69,23 @@ static void a_list_of_tables_that_fails_half_way_is_none(void **state)
     fetching_tear_down(&fetching);
 }
 
+/* While the same tables are left out. */
+static void a_table_that_no_path_can_name_is_left_out_and_reported_once(void **state)
+{
+    struct fetching *fetching = *state;
+    struct fetch all = {.range = RANGE_ALL, .top = 1000};
+    memory_store_add_table(fetching->memory, "a/b");
+    memory_store_add_table(fetching->memory, "one");
+    for (size_t i = 1; i <= 2; i++) {
+        assert_int_equal(fetch_rows(fetching, &all), 1);
+        assert_int_equal(failure_log_count(fetching->failures), 1);
+        assert_int_equal(fetching->listed, i);
+    }
+    memory_store_remove_table(fetching->memory, "a/b");
+    assert_int_equal(fetch_rows(fetching, &all), 1);
+    assert_int_equal(failure_log_count(fetching->failures), 1);
+}
+
 /* A name takes the place of a quarter of a million. */
 static void a_list_of_tables_that_is_too_long_is_none(void **state)
 {
@@ -116,6 +133,7 @@ int main(void)
         cmocka_unit_test(tables_are_listed_to_the_end_in_order),
         cmocka_unit_test(one_table_is_asked_for_by_its_name),
         cmocka_unit_test(a_list_of_tables_that_fails_half_way_is_none),
+        TEST_WITH(fetching, a_table_that_no_path_can_name_is_left_out_and_reported_once),
         cmocka_unit_test(a_list_of_tables_that_is_too_long_is_none),
         cmocka_unit_test(all_tables_are_one_flight_wherever_they_begin),
     };

@@ -182,13 +182,12 @@ static inline void assert_request_count(struct setup *setup, size_t expected)
 static inline void assert_found(struct setup *setup, struct bytes position, const char *expected)
 {
     struct address address = {.table = "t", .position = position};
-    struct entity entity = {0};
+    _cleanup_(entity_finish) struct entity entity = {0};
     int r = account_find(setup->account, caller_of(setup), address, &entity);
     assert_int_equal(r, expected ? 0 : -ENOENT);
     assert_int_equal(setup->caller.call.failure.error, r);
     if (expected)
         assert_bytes(page_text(entity.page, entity.row), bytes_of(expected));
-    entity_finish(&entity);
 }
 
 /* Row 00000 + number of the partition, which is there. */

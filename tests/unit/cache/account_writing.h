@@ -45,11 +45,10 @@ static inline int store_text(struct setup *setup, enum edit_begin begin, struct 
 /* The process opens the row for reading, as it is found. */
 static inline void open_row(struct setup *setup, struct bytes position)
 {
-    struct entity entity = {0};
+    _cleanup_(entity_finish) struct entity entity = {0};
     assert_int_equal(account_find(setup->account, caller_of(setup), address_of(position), &entity),
                      0);
     account_opened(setup->account, &setup->caller, address_of(position), &entity);
-    entity_finish(&entity);
 }
 
 /* Renames a row, which is in partition p. What it is afterwards has this text. */

@@ -240,7 +240,7 @@ static void check_name(struct world *world, int name)
     _cleanup_(page_unrefp) struct page *page = NULL;
     struct caller caller = caller_in(world, 0);
     struct address address = name_of(world, name);
-    struct entity found = {0};
+    _cleanup_(entity_finish) struct entity found = {0};
     int known = account_find(world->account, &caller, address, &found);
     int r = table_store_get(world->store, "tab", address.position, &caller.call, &page);
     assert_true(r == 0 || r == -ENOENT);
@@ -259,7 +259,6 @@ static void check_name(struct world *world, int name)
         assert_bytes(page_text(found.page, found.row), page_text(page, 0));
         assert_bytes(page_etag(found.page, found.row), page_etag(page, 0));
     }
-    entity_finish(&found);
 }
 
 static void set_up(struct world *world, struct table_store *store, const struct shape *shape)

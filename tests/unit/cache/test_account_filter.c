@@ -37,13 +37,12 @@ static void assert_listed(struct setup *setup, const struct directory *directory
 {
     _cleanup_(listing_closep) struct listing *listing = open_listing(setup, directory);
     struct listing_entry entry = {0};
-    struct buffer keys = {.max = 1 << 16};
+    _cleanup_(buffer_finish) struct buffer keys = {.max = 1 << 16};
     while (next_entry(setup, listing, entry.cookie, false, &entry) == 1) {
         (void)buffer_append(&keys, entry.key);
         (void)buffer_append_char(&keys, ' ');
     }
     assert_string_equal(buffer_string(&keys), expected);
-    buffer_finish(&keys);
 }
 
 static void it_shows_what_matches_and_asks_for_all_of_it(void **state)
@@ -65,11 +64,10 @@ static void that_nothing_matches_is_asked_once(void **state)
 {
     struct setup *setup = *state;
     write_row(setup, "p", 1, "done");
-    struct listing *listing = open_listing(setup, MATCHES("p"));
+    _cleanup_(listing_closep) struct listing *listing = open_listing(setup, MATCHES("p"));
     assert_end(setup, listing, 0);
     assert_end(setup, listing, 0);
     assert_requests(setup, "rows [p/ p+) 1000");
-    listing_close(listing);
 }
 
 static void of_a_table_it_shows_partitions_with_a_match(void **state)

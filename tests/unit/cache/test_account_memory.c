@@ -227,14 +227,13 @@ static void opening_a_listing_fails_without_memory(void **state)
 static void find_row(struct setup *setup, struct bytes position, int expected)
 {
     struct address address = {.table = "t", .position = position};
-    struct entity entity = {0};
+    _cleanup_(entity_finish) struct entity entity = {0};
     int r, failures = 0;
     while (is_shortage(setup, r = account_find(setup->account, caller_of(setup), address, &entity)))
         assert_true(++failures < 10);
     assert_int_equal(r, expected);
     if (r == 0)
         assert_bytes(page_position(entity.page, entity.row), position);
-    entity_finish(&entity);
 }
 
 static void find_directory(struct setup *setup, const struct directory *directory, int expected)

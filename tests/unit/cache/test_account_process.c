@@ -75,7 +75,7 @@ static void what_serves_it_is_never_older_than_30_s(void **state)
     struct setup *setup = *state;
     setup->process = GREP;
     add_rows(setup, "p", 20);
-    struct listing *listing = open_listing(setup, ROWS_OF("p"));
+    _cleanup_(listing_closep) struct listing *listing = open_listing(setup, ROWS_OF("p"));
     assert_row(setup, listing, 0);
     setup->now_ms += KEPT_MS - 1000;
     assert_row(setup, listing, 1); /* still reads there */
@@ -93,7 +93,6 @@ static void what_serves_it_is_never_older_than_30_s(void **state)
     setup->now_ms += KEPT_MS - 2;     /* that it reads there is noted once a second */
     assert_row_found(setup, "p", 15);
     assert_requests(setup, "");
-    listing_close(listing);
 }
 
 static void a_name_asked_for_again_and_again_is_asked_for(void **state)

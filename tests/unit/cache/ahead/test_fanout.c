@@ -155,10 +155,9 @@ static void look_at_a_row(struct setup *setup, uint64_t *seed, int partitions)
         snprintf(position, sizeof(position), "p%05d%c%05d", (int)random_below(seed, partitions),
                  '\0', (int)random_below(seed, ROWS_MAX));
     struct address address = {"t", {position, (size_t)size}};
-    struct entity entity = {0};
+    _cleanup_(entity_finish) struct entity entity = {0};
     int r = account_find(setup->account, caller_of(setup), address, &entity);
     assert_true(r == 0 || r == -ENOENT);
-    entity_finish(&entity);
 }
 
 static void list_a_partition(struct setup *setup, uint64_t *seed, int partitions)

@@ -291,7 +291,7 @@ static void a_consumer_that_may_not_wait_takes_what_is_there(void **state)
     struct prefetching *setup = *state;
     fetching_add_rows(&setup->fetching, "p", 3500);
     gate_store_let(setup->fetching.store, 0);
-    struct prefetcher *prefetcher = open_rows(setup);
+    _cleanup_(prefetcher_leavep) struct prefetcher *prefetcher = open_rows(setup);
     assert_int_equal(next_now(setup, prefetcher), -EAGAIN);
     assert_int_equal(prefetching_in_flight(setup), 0);
     look_in_vain(setup, prefetcher);
@@ -309,7 +309,6 @@ static void a_consumer_that_may_not_wait_takes_what_is_there(void **state)
     }
     assert_int_equal(next_now(setup, prefetcher), 0);
     assert_int_equal(prefetching_asked(setup), 4);
-    prefetcher_leave(prefetcher);
 }
 
 static void a_consumer_waits_until_its_deadline(void **state)
@@ -341,7 +340,7 @@ static void an_answer_puts_the_deadline_off(void **state)
     struct toll toll = {.fetching = &setup->fetching};
     prefetching_add(setup, 600, 20); /* many answers are needed to count them */
     gate_store_let(setup->fetching.store, 0);
-    struct prefetcher *prefetcher = open_level(setup, 512);
+    _cleanup_(prefetcher_leavep) struct prefetcher *prefetcher = open_level(setup, 512);
     struct caller *caller = prefetching_caller(setup);
     *caller = (struct caller){.call = {.deadline_ms = setup->fetching.now_ms + 1000,
                                        .is_cancelled = let_next,
@@ -350,7 +349,6 @@ static void an_answer_puts_the_deadline_off(void **state)
     assert_int_equal(prefetcher_next(prefetcher, caller, true, &item), 1);
     assert_int_equal(item.kind, SCAN_PREFIX);
     assert_true(toll.let > 3);
-    prefetcher_leave(prefetcher);
 }
 
 /* Each request has the opener's patience. */
@@ -360,14 +358,13 @@ static void a_request_waits_as_long_as_the_opener(void **state)
     struct scan_item item;
     fetching_add_rows(&setup->fetching, "p", 2500);
     gate_store_let(setup->fetching.store, 0);
-    struct prefetcher *prefetcher = open_rows(setup);
+    _cleanup_(prefetcher_leavep) struct prefetcher *prefetcher = open_rows(setup);
     struct caller *caller = prefetching_caller(setup);
     *caller = (struct caller){
         .call = {.deadline_ms = INT64_MAX, .is_cancelled = turn_1_s, .context = setup},
         .patience_ms = INT32_MAX};
     assert_int_equal(prefetcher_next(prefetcher, caller, true, &item), -ETIMEDOUT);
     assert_string_equal(caller->call.failure.message, "too late at the gate");
-    prefetcher_leave(prefetcher);
 }
 
 static void what_is_in_flight_ends_when_the_consumer_leaves(void **state)
@@ -456,7 +453,7 @@ static void the_oldest_answer_is_told(void **state)
     struct prefetching *setup = *state;
     fetching_add_rows(&setup->fetching, "p", 5000);
     int64_t began_ms = setup->fetching.now_ms;
-    struct prefetcher *prefetcher = open_rows(setup);
+    _cleanup_(prefetcher_leavep) struct prefetcher *prefetcher = open_rows(setup);
     assert_int_equal(prefetcher_requested_ms(prefetcher), began_ms);
     setup->fetching.now_ms += 100;
     assert_int_equal(prefetcher_requested_ms(prefetcher), began_ms + 100); /* nothing was asked */
@@ -464,7 +461,6 @@ static void the_oldest_answer_is_told(void **state)
     setup->fetching.now_ms += 100;
     assert_int_equal(take_all_rows(setup, prefetcher), 4000);
     assert_int_equal(prefetcher_requested_ms(prefetcher), began_ms + 100);
-    prefetcher_leave(prefetcher);
 }
 
 int main(void)

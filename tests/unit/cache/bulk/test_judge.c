@@ -54,7 +54,7 @@ static void an_etag_in_a_list_does_not_count(void **state)
     (void)state;
     struct judge_options options = {.mode = IMPORT_REPLACE};
     const struct stream_object given = {.text = B(ETAG), .is_listed = true};
-    struct buffer copies = {.max = 1 << 20};
+    _cleanup_(buffer_finish) struct buffer copies = {.max = 1 << 20};
     struct entity_input_refusal refusal;
     struct write write;
     assert_int_equal(judge_given(&options, &given, &write, &copies, &refusal), 0);
@@ -62,7 +62,6 @@ static void an_etag_in_a_list_does_not_count(void **state)
     assert_bytes(write.text, B(TEXT));
     options.mode = IMPORT_DELETE;
     assert_int_equal(judge_given(&options, &given, &write, &copies, &refusal), -EINVAL);
-    buffer_finish(&copies);
 }
 
 static void an_etag_of_items_is_no_property(void **state)
@@ -71,7 +70,7 @@ static void an_etag_of_items_is_no_property(void **state)
     const struct judge_options options = {.mode = IMPORT_REPLACE};
     struct stream_object given = {.text = B("{" KEYS ",\"etag\":\"W/1\",\"A\":1}"),
                                   .is_of_items = true};
-    struct buffer copies = {.max = 1 << 20};
+    _cleanup_(buffer_finish) struct buffer copies = {.max = 1 << 20};
     struct entity_input_refusal refusal;
     struct write write;
     assert_int_equal(judge_given(&options, &given, &write, &copies, &refusal), 0);
@@ -80,7 +79,6 @@ static void an_etag_of_items_is_no_property(void **state)
     given.is_of_items = false;
     assert_int_equal(judge_given(&options, &given, &write, &copies, &refusal), 0);
     assert_non_null(bytes_find(write.text, B("\"etag\": \"W/1\"")));
-    buffer_finish(&copies);
 }
 
 static void every_mode(void **state)
@@ -107,7 +105,7 @@ static void every_mode(void **state)
         {IMPORT_DELETE, WRITE_DELETE, ETAG, "W/\"1\"", ""},
         {IMPORT_DELETE, WRITE_DELETE, SELECT, "W/\"1\"", ""},
     };
-    struct buffer copies = {.max = 1 << 20};
+    _cleanup_(buffer_finish) struct buffer copies = {.max = 1 << 20};
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         const struct judge_options options = {.mode = cases[i].mode};
         struct entity_input_refusal refusal = {0};
@@ -123,28 +121,26 @@ static void every_mode(void **state)
         assert_bytes(write.if_match, bytes_of(cases[i].if_match));
         assert_bytes(write.text, bytes_of(cases[i].text));
     }
-    buffer_finish(&copies);
 }
 
 static void a_delete_of_any_version(void **state)
 {
     (void)state;
     const struct judge_options options = {.mode = IMPORT_DELETE, .any_version = true};
-    struct buffer copies = {.max = 1 << 20};
+    _cleanup_(buffer_finish) struct buffer copies = {.max = 1 << 20};
     struct entity_input_refusal refusal;
     struct write write;
     assert_int_equal(judge(&options, PLAIN, &write, &copies, &refusal), 0);
     assert_bytes(write.if_match, B("*"));
     assert_int_equal(judge(&options, ETAG, &write, &copies, &refusal), 0);
     assert_bytes(write.if_match, B("W/\"1\""));
-    buffer_finish(&copies);
 }
 
 static void a_partition_counts_for_all(void **state)
 {
     (void)state;
     struct judge_options options = {.partition_key = B("q")};
-    struct buffer copies = {.max = 1 << 20};
+    _cleanup_(buffer_finish) struct buffer copies = {.max = 1 << 20};
     struct entity_input_refusal refusal;
     struct write write;
     assert_int_equal(judge(&options, PLAIN, &write, &copies, &refusal), 0);
@@ -152,7 +148,6 @@ static void a_partition_counts_for_all(void **state)
     options.partition_key = B("");
     assert_int_equal(judge(&options, "{\"RowKey\":\"\"}", &write, &copies, &refusal), 0);
     assert_bytes(write.position, B("\0"));
-    buffer_finish(&copies);
 }
 
 static void what_is_refused(void **state)

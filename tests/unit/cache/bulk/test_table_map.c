@@ -10,7 +10,7 @@ struct row {
 static struct page *page_of_rows(const struct row *rows, size_t count)
 {
     _cleanup_(page_builder_destroyp) struct page_builder *builder = NULL;
-    struct buffer position = {.max = POSITION_MAX_BYTES};
+    _cleanup_(buffer_finish) struct buffer position = {.max = POSITION_MAX_BYTES};
     struct page *page;
     assert_int_equal(page_builder_create(1 << 20, &builder), 0);
     for (size_t i = 0; i < count; i++) {
@@ -19,7 +19,6 @@ static struct page *page_of_rows(const struct row *rows, size_t count)
         (void)buffer_append(page_builder_text(builder), rows[i].text);
         assert_int_equal(page_builder_end_row(builder, buffer_bytes(&position), B("e"), 1), 0);
     }
-    buffer_finish(&position);
     assert_int_equal(page_builder_finish(builder, (struct range){0}, false, &page), 0);
     return page;
 }

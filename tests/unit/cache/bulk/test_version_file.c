@@ -32,7 +32,7 @@ static void all_are_read_in_their_order(void **state)
     (void)state;
     _cleanup_(version_file_destroyp) struct version_file *file =
         create(memfd_create("versions", MFD_CLOEXEC));
-    struct buffer version = {.max = 1000};
+    _cleanup_(buffer_finish) struct buffer version = {.max = 1000};
     size_t size;
     char position[32], etag[32];
     for (int n = 0; n < MANY; n++)
@@ -48,7 +48,6 @@ static void all_are_read_in_their_order(void **state)
         }
         assert_int_equal(version_file_next(file, &version, &size), 0);
     }
-    buffer_finish(&version);
 }
 
 static void an_empty_file(void **state)
@@ -83,13 +82,12 @@ static void a_cut_file_is_told(void **state)
     (void)state;
     int fd = memfd_create("versions", MFD_CLOEXEC);
     _cleanup_(version_file_destroyp) struct version_file *file = create(fd);
-    struct buffer version = {.max = 1000};
+    _cleanup_(buffer_finish) struct buffer version = {.max = 1000};
     size_t size;
     assert_int_equal(version_file_add(file, B("p"), B("e")), 0);
     assert_int_equal(version_file_rewind(file), 0);
     assert_int_equal(ftruncate(fd, 5), 0);
     assert_int_equal(version_file_next(file, &version, &size), -EIO);
-    buffer_finish(&version);
 }
 
 int main(void)

@@ -289,7 +289,7 @@ static void a_created_table_has_no_directory_of_an_earlier_one(void **state)
 static void what_no_key_can_be_is_refused(void **state)
 {
     struct setup *setup = *state;
-    struct buffer lo = {.max = 2000};
+    _cleanup_(buffer_finish) struct buffer lo = {.max = 2000};
     for (int i = 0; i < 513; i++)
         (void)buffer_append_char(&lo, 'k');
     (void)buffer_append_char(&lo, '\0');
@@ -301,7 +301,6 @@ static void what_no_key_can_be_is_refused(void **state)
     assert_request_count(setup, 0);
     memory_store_remove_table(setup->memory, "t");
     assert_int_equal(make(setup, PATH), -ENOENT);
-    buffer_finish(&lo);
 }
 
 /* The service deletes the table for a while, and lists it meanwhile. `faults`: of queries; the

@@ -90,7 +90,7 @@ static void a_rename_out_of_the_partition_is_refused(void **state)
 static void a_backup_in_the_partition_is_not_refused(void **state)
 {
     struct setup *setup = *state;
-    struct entity masked;
+    _cleanup_(entity_finish) struct entity masked = {0};
     assert_int_equal(account_mask(setup->account, caller_of(setup), address_of(P_ROW("00001")),
                                   BY_PREFIX, &masked),
                      0);
@@ -99,7 +99,6 @@ static void a_backup_in_the_partition_is_not_refused(void **state)
                                            page_etag(masked.page, masked.row)),
                      0);
     assert_requests(setup, "write p/00001");
-    entity_finish(&masked);
 }
 
 static void a_directory_that_is_empty_is_removed_by_any_path(void **state)

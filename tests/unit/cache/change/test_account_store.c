@@ -143,7 +143,7 @@ static void assert_refused(struct setup *setup, const char *text, int error, con
 static void what_the_service_would_refuse_is_not_sent(void **state)
 {
     struct setup *setup = *state;
-    struct buffer large = {.max = 1 << 20};
+    _cleanup_(buffer_finish) struct buffer large = {.max = 1 << 20};
     assert_refused(setup, "{\"a\": 1,\n \"b\" 2}", -EINVAL, "InvalidInput",
                    "line 2, column 6: a value where none can be: 2}");
     assert_refused(setup, "{\"a\": 1, \"a\": 2}", -EINVAL, "DuplicatePropertiesSpecified",
@@ -155,7 +155,6 @@ static void what_the_service_would_refuse_is_not_sent(void **state)
     assert_int_equal(store_text(setup, EDIT_NEW, X, buffer_string(&large)), -EINVAL);
     assert_string_equal(setup->caller.call.failure.code, "PropertyValueTooLarge");
     assert_request_count(setup, 0);
-    buffer_finish(&large);
 }
 
 static void an_exclusive_text_is_inserted(void **state)
@@ -331,13 +330,12 @@ static void a_text_whose_answer_was_lost_is_another_version(void **state)
 
 static void touch(struct setup *setup, struct bytes position, int error, const char *etag)
 {
-    struct entity entity = {0};
+    _cleanup_(entity_finish) struct entity entity = {0};
     int r =
         account_touch(setup->account, caller_of(setup), address_of(position), B(""), NULL, &entity);
     assert_int_equal(r, error);
     if (r == 0)
         assert_bytes(page_etag(entity.page, entity.row), bytes_of(etag));
-    entity_finish(&entity);
 }
 
 static void a_touch_stores_the_text_that_is_there(void **state)

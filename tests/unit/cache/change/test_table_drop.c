@@ -305,7 +305,7 @@ static struct caller local_caller(void)
 static void delete_listed(int begin)
 {
     const struct on_miss on_miss = {.top = TABLE_STORE_PAGE_ROWS};
-    struct buffer at = {.max = POSITION_MAX_BYTES};
+    _cleanup_(buffer_finish) struct buffer at = {.max = POSITION_MAX_BYTES};
     int rows = begin, r;
     struct question question = {.table = "items",
                                 .range = {local_position(begin, &at), B(POSITION_END)},
@@ -321,20 +321,17 @@ static void delete_listed(int begin)
             run_finish(&seen.run); /* the next rows are after the queued deletes */
     } while (r > 0);
     assert_int_equal(rows, LOCAL_ROWS);
-    buffer_finish(&at);
 }
 
 /* The same of one row, of the version that is got by its name. */
 static void delete_got(int row)
 {
     struct call call = some_call();
-    struct page *page;
-    struct buffer at = {.max = POSITION_MAX_BYTES};
+    _cleanup_(page_unrefp) struct page *page = NULL;
+    _cleanup_(buffer_finish) struct buffer at = {.max = POSITION_MAX_BYTES};
     struct bytes position = local_position(row, &at);
     assert_int_equal(table_store_get(setup.parts.gate, "items", position, &call, &page), 0);
     queue_delete(position, page_etag(page, 0));
-    page_unref(page);
-    buffer_finish(&at);
 }
 
 static int look_at_local(void)

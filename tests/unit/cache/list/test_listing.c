@@ -7,7 +7,7 @@ static void rows_come_a_page_a_request_and_opening_is_free(void **state)
     struct setup *setup = *state;
     add_rows(setup, "p", 2500);
     memory_store_add_strings(setup->memory, "p!", "not ours");
-    struct listing *listing = open_listing(setup, ROWS_OF("p"));
+    _cleanup_(listing_closep) struct listing *listing = open_listing(setup, ROWS_OF("p"));
     assert_int_equal(setup->memory->asked, 0);
     uint64_t number = 0;
     for (uint64_t cookie = 0; cookie < 2500; cookie++) {
@@ -21,7 +21,6 @@ static void rows_come_a_page_a_request_and_opening_is_free(void **state)
     assert_end(setup, listing, 2500);
     assert_false(setup->memory->diary[1].is_continued); /* no token is kept over a pause */
     assert_requests(setup, "rows [p/ p+) 1000, rows [p/00999+ p+) 1000, rows [p/01999+ p+) 1000");
-    listing_close(listing);
 }
 
 /* Of a table of three partitions, or of all tables. */
@@ -93,7 +92,7 @@ static void rewinding_asks_anew_after_a_ttl(void **state)
 {
     struct setup *setup = *state;
     add_rows(setup, "p", 3);
-    struct listing *listing = open_listing(setup, ROWS_OF("p"));
+    _cleanup_(listing_closep) struct listing *listing = open_listing(setup, ROWS_OF("p"));
     assert_row(setup, listing, 0);
     assert_row(setup, listing, 1);
     assert_requests(setup, "rows [p/ p+) 1000");
@@ -111,7 +110,6 @@ static void rewinding_asks_anew_after_a_ttl(void **state)
     assert_row(setup, listing, 2);
     assert_end(setup, listing, 3);
     assert_requests(setup, "");
-    listing_close(listing);
 }
 
 /* The first row is deleted meanwhile: what stood after a cookie is known no more. */
@@ -218,13 +216,12 @@ static void pages_that_are_too_large_are_asked_for_in_pieces(void **state)
     memset(large, 'e', LARGE_ROW_BYTES);
     add_rows_with(setup, "p", 40, large);
     setup->memory->fault = refuse_large_pages;
-    struct listing *listing = open_listing(setup, ROWS_OF("p"));
+    _cleanup_(listing_closep) struct listing *listing = open_listing(setup, ROWS_OF("p"));
     for (uint64_t cookie = 0; cookie < 40; cookie++)
         assert_row(setup, listing, cookie);
     assert_end(setup, listing, 40);
     assert_requests(setup, "rows [p/ p+) 1000, rows [p/ p+) 125, rows [p/ p+) 15, "
                            "rows [p/00014+ p+) 31"); /* as many as fit in 32 MiB */
-    listing_close(listing);
 }
 
 static void empty_pages_take_their_time(void **state)
@@ -300,7 +297,7 @@ static void what_was_told_younger_is_not_held_older(void **state)
 {
     struct setup *setup = *state;
     add_rows(setup, "p", 3);
-    struct listing *listing = open_listing(setup, ROWS_OF("p"));
+    _cleanup_(listing_closep) struct listing *listing = open_listing(setup, ROWS_OF("p"));
     assert_row(setup, listing, 0);
     setup->now_ms += TTL_MS;
     assert_row_found(setup, "p", 2);
@@ -312,7 +309,6 @@ static void what_was_told_younger_is_not_held_older(void **state)
     assert_int_equal(setup->shown_ms, FRESHNESS_REPEAT_MS);
     assert_row(setup, listing, 2); /* the listing's own text, which is old */
     assert_int_equal(setup->shown_ms, 0);
-    listing_close(listing);
 }
 
 static void names_of_long_ago_do_not_hold(void **state)
@@ -323,7 +319,7 @@ static void names_of_long_ago_do_not_hold(void **state)
     add_rows(setup, "p", 1);
     add_rows(setup, "q", 1);
     add_rows(setup, "r", 1);
-    struct listing *listing = open_listing(setup, &level);
+    _cleanup_(listing_closep) struct listing *listing = open_listing(setup, &level);
     static const int64_t later_ms[] = {0, TTL_MS, KEPT_MS - TTL_MS + 1};
     static const int64_t expected_ms[] = {TTL_MS, FRESHNESS_REPEAT_MS, 0};
     for (uint64_t i = 0; i < ARRAY_SIZE(later_ms); i++) {
@@ -332,7 +328,6 @@ static void names_of_long_ago_do_not_hold(void **state)
         assert_int_equal(next_entry(setup, listing, i, false, &entry), 1);
         assert_int_equal(entry.valid_ms, expected_ms[i]);
     }
-    listing_close(listing);
 }
 
 static void assert_names(struct setup *setup, struct listing *listing, const char *const *names,

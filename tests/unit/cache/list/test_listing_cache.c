@@ -103,8 +103,8 @@ static void two_listings_at_once_share_their_pages(void **state)
 {
     struct setup *setup = *state;
     add_rows(setup, "p", 2500);
-    struct listing *ahead = open_listing(setup, ROWS_OF("p"));
-    struct listing *behind = open_listing(setup, ROWS_OF("p"));
+    _cleanup_(listing_closep) struct listing *ahead = open_listing(setup, ROWS_OF("p"));
+    _cleanup_(listing_closep) struct listing *behind = open_listing(setup, ROWS_OF("p"));
     for (uint64_t cookie = 0; cookie < 2500; cookie++) {
         assert_row(setup, ahead, cookie);
         if (cookie >= 700)
@@ -115,8 +115,6 @@ static void two_listings_at_once_share_their_pages(void **state)
     assert_end(setup, ahead, 2500);
     assert_end(setup, behind, 2500);
     assert_requests(setup, "rows [p/ p+) 1000, rows [p/00999+ p+) 1000, rows [p/01999+ p+) 1000");
-    listing_close(ahead);
-    listing_close(behind);
 }
 
 static void a_listing_and_a_finder_share_their_pages(void **state)

@@ -155,7 +155,7 @@ static void a_row_is_known_that_was_read_or_stored(void **state)
 {
     struct setup *setup = *state;
     const struct range x = {P_ROW("x"), P_ROW("x\x01")};
-    struct listing *listing = open_listing(setup, ROWS_OF("p"));
+    _cleanup_(listing_closep) struct listing *listing = open_listing(setup, ROWS_OF("p"));
     assert_end(setup, listing, 0);
     assert_int_equal(listing_knows_row(listing, x), 0);
     assert_int_equal(store_text(setup, EDIT_NEW, P_ROW("x"), "{}"), 0);
@@ -163,7 +163,6 @@ static void a_row_is_known_that_was_read_or_stored(void **state)
     assert_int_equal(listing_knows_row(listing, ROWS_OF("q")->range), 0);
     setup->now_ms += KEPT_MS + 1; /* it may have been deleted since */
     assert_int_equal(listing_knows_row(listing, x), 0);
-    listing_close(listing);
 }
 
 int main(void)

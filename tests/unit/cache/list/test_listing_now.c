@@ -43,7 +43,7 @@ static void rows_come_to_the_end_of_their_page(void **state)
 {
     struct setup *setup = *state;
     add_rows(setup, "p", 2500);
-    struct listing *listing = open_listing(setup, ROWS_OF("p"));
+    _cleanup_(listing_closep) struct listing *listing = open_listing(setup, ROWS_OF("p"));
     assert_awaited(setup, listing, 0);
     assert_int_equal(count_now(setup, listing, 1, -EAGAIN), 999);
     assert_awaited(setup, listing, 1000);
@@ -53,7 +53,6 @@ static void rows_come_to_the_end_of_their_page(void **state)
     assert_int_equal(count_now(setup, listing, 0, 0), 2500);   /* as is all, again */
     setup->now_ms += KEPT_MS + TTL_MS;
     assert_int_equal(count_now(setup, listing, 1, -EAGAIN), 0); /* for a while */
-    listing_close(listing);
 }
 
 static void huge_partitions_come_one_a_request(void **state)
@@ -61,10 +60,9 @@ static void huge_partitions_come_one_a_request(void **state)
     struct setup *setup = *state;
     for (char key[] = "a"; key[0] <= 'f'; key[0]++)
         add_rows(setup, key, 1500);
-    struct listing *listing = open_listing(setup, PARTITIONS_OF("t"));
+    _cleanup_(listing_closep) struct listing *listing = open_listing(setup, PARTITIONS_OF("t"));
     for (uint64_t cookie = 0; cookie < 6; cookie++)
         assert_awaited(setup, listing, cookie);
-    listing_close(listing);
 }
 
 static void nothing_and_tables_end_now(void **state)
@@ -128,12 +126,11 @@ static void a_caller_that_waits_gets_the_failure(void **state)
     struct listing_entry entry;
     add_rows(setup, "p", 2000);
     setup->memory->fault = fail_second;
-    struct listing *listing = open_listing(setup, ROWS_OF("p"));
+    _cleanup_(listing_closep) struct listing *listing = open_listing(setup, ROWS_OF("p"));
     assert_awaited(setup, listing, 0);
     assert_int_equal(next_now(setup, listing, 1000, &entry), -EAGAIN);
     assert_int_equal(next_entry(setup, listing, 1000, true, &entry), -EIO);
     assert_awaited(setup, listing, 1000);
-    listing_close(listing);
 }
 
 /* Process 7 lists the table, and comes to partition p later. */

@@ -168,7 +168,7 @@ static inline void assert_told(struct setup *setup, const char *expected)
 static inline void assert_requests(struct setup *setup, const char *expected)
 {
     struct memory_store *memory = setup->fetching.memory;
-    struct buffer line = {.max = 1 << 16};
+    _cleanup_(buffer_finish) struct buffer line = {.max = 1 << 16};
     for (size_t i = 0; i < memory->asked; i++) {
         const struct memory_store_entry *entry = &memory->diary[i];
         (void)buffer_append_string(&line, i > 0 ? " " : "");
@@ -180,7 +180,6 @@ static inline void assert_requests(struct setup *setup, const char *expected)
                                                                          : "?");
     }
     assert_string_equal(buffer_string(&line), expected);
-    buffer_finish(&line);
     memory_store_forget_diary(memory);
 }
 

@@ -54,7 +54,7 @@ static inline int count(struct setup *setup, const struct question *question,
 static inline void assert_all_rows(struct setup *setup, const struct question *all, int top,
                                    const char *expected)
 {
-    struct buffer line = {.max = 100}, lo = {.max = 100};
+    _cleanup_(buffer_finish) struct buffer line = {.max = 100}, lo = {.max = 100};
     struct on_miss on_miss = {.top = top};
     struct question question = *all;
     struct seen seen = {0};
@@ -74,8 +74,6 @@ static inline void assert_all_rows(struct setup *setup, const struct question *a
     }
     assert_int_equal(r, 0);
     assert_string_equal(buffer_string(&line), expected);
-    buffer_finish(&line);
-    buffer_finish(&lo);
 }
 
 static inline size_t asked(struct setup *setup)

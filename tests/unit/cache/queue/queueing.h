@@ -82,7 +82,7 @@ static inline struct queued_change delete_of(struct bytes position)
 static inline struct page *row_of(struct bytes position, struct bytes text)
 {
     _cleanup_(page_builder_destroyp) struct page_builder *builder = NULL;
-    struct buffer behind = {.max = POSITION_MAX_BYTES};
+    _cleanup_(buffer_finish) struct buffer behind = {.max = POSITION_MAX_BYTES};
     struct page *page;
     assert_int_equal(page_builder_create(PAGE_MAX_BYTES, &builder), 0);
     assert_int_equal(buffer_append(page_builder_text(builder), text), 0);
@@ -90,7 +90,6 @@ static inline struct page *row_of(struct bytes position, struct bytes text)
     assert_int_equal(position_append_behind(&behind, position), 0);
     struct range covered = {position, buffer_bytes(&behind)};
     assert_int_equal(page_builder_finish(builder, covered, false, &page), 0);
-    buffer_finish(&behind);
     return page;
 }
 
@@ -152,7 +151,7 @@ static inline void take(struct queueing *queueing, struct write_batch *ret)
 static inline void assert_batch(const struct write_batch *batch, const char *partition,
                                 const char *rows)
 {
-    struct buffer line = {.max = 1 << 16};
+    _cleanup_(buffer_finish) struct buffer line = {.max = 1 << 16};
     for (size_t i = 0; i < batch->n; i++) {
         struct bytes position = batch->writes[i].position;
         struct bytes row = position_row_key(position);
@@ -161,7 +160,6 @@ static inline void assert_batch(const struct write_batch *batch, const char *par
                                    (int)strtoull(row.data, NULL, 10));
     }
     assert_string_equal(buffer_string(&line), rows);
-    buffer_finish(&line);
 }
 
 static inline void end_with(struct queueing *queueing, struct write_batch *batch, int end,

@@ -339,7 +339,7 @@ static bool is_cancelled_at_once(void *context)
 static void a_change_is_cancelled_before_it_is_sent_or_never(void **state)
 {
     struct setup *setup = *state;
-    struct entity entity;
+    _cleanup_(entity_finish) struct entity entity = {0};
     struct write write = write_of(WRITE_UPSERT_REPLACE, ROW("00001").lo, B(""), B("own"));
     setup->caller = fetching_caller(&setup->fetching);
     setup->caller.call.is_cancelled = is_cancelled_at_once;
@@ -351,7 +351,6 @@ static void a_change_is_cancelled_before_it_is_sent_or_never(void **state)
     assert_int_equal(committer_write(setup->committer, &setup->caller, "t", &write, 1, &entity), 0);
     assert_int_equal(looks, 1);
     assert_ptr_equal(setup->caller.call.is_cancelled, is_cancelled_later);
-    entity_finish(&entity);
 }
 
 /* Of table "new": 1, 0, -1: not known. */

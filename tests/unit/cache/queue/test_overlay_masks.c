@@ -83,7 +83,7 @@ static void without_memory_a_look_beside_masks_fails(void **state)
     for (int n = 1; n <= 3; n++) { /* the masked position, what is after it, until */
         struct setup setup;
         struct seen seen = {0};
-        struct buffer until = {.max = 100};
+        _cleanup_(buffer_finish) struct buffer until = {.max = 100};
         set_up(&setup);
         mask(&setup, ROW("00001").lo);
         struct question question = question_of(&setup, (struct range){ROW("00001").lo, B("q")});
@@ -91,7 +91,6 @@ static void without_memory_a_look_beside_masks_fails(void **state)
         assert_int_equal(overlay_find(setup.overlay, &question, &seen, &until), -ENOMEM);
         assert_int_equal(allocations_until_failure, 0);
         assert_null(seen.run.page);
-        buffer_finish(&until);
         tear_down(&setup);
     }
 }
@@ -250,7 +249,7 @@ static void dropped_tables_are_left_out_between_others(void **state)
         struct setup setup;
         struct seen seen;
         struct call call = {0};
-        struct buffer until = {.max = 100};
+        _cleanup_(buffer_finish) struct buffer until = {.max = 100};
         set_up_with(&setup, (struct fetching_options){.faults = faults[i]});
         struct memory_store *memory = setup.fetching.memory;
         memory->checks_tables = memory->drops_slowly = true;
@@ -276,7 +275,6 @@ static void dropped_tables_are_left_out_between_others(void **state)
         setup.fetching.now_ms += TTL_MS + 1;
         question.since = fetching_since_ttl(&setup.fetching);
         assert_all_rows(&setup, &question, 1000, i == 0 ? "atcz" : "acz");
-        buffer_finish(&until);
         tear_down(&setup);
     }
 }

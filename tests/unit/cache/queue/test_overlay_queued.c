@@ -153,7 +153,7 @@ static void put_page(void)
 {
     _cleanup_(page_builder_destroyp) struct page_builder *builder = NULL;
     _cleanup_(page_unrefp) struct page *page = NULL;
-    struct buffer lo = {.max = 100}, hi = {.max = 100};
+    _cleanup_(buffer_finish) struct buffer lo = {.max = 100}, hi = {.max = 100};
     struct fetching *fetching = &setup.fetching;
     int begin = chance(POSITIONS), end = begin + chance(POSITIONS - begin + 1);
     assert_int_equal(page_builder_create(1 << 20, &builder), 0);
@@ -172,8 +172,6 @@ static void put_page(void)
     assert_int_equal(page_builder_finish(builder, range, model.are_keys, &page), 0);
     struct stamp stamp = stamp_take(&fetching->orders, fetching->now_ms);
     assert_int_equal(range_cache_put(fetching->cache, "t", page, stamp), 0);
-    buffer_finish(&lo);
-    buffer_finish(&hi);
 }
 
 /* A row may be masked whether it is known or not. */
@@ -215,7 +213,8 @@ static int first_of(int begin, int end)
 /* One look from `begin` on answers what the model does; where to go on: `end`: nowhere. */
 static int check_look(int begin, int end)
 {
-    struct buffer lo = {.max = 100}, hi = {.max = 100}, until = {.max = 100};
+    _cleanup_(buffer_finish) struct buffer lo = {.max = 100}, hi = {.max = 100},
+                                           until = {.max = 100};
     struct question question =
         question_of(&setup, (struct range){position_of(begin, &lo), position_of(end, &hi)});
     struct seen seen = {0};
@@ -242,9 +241,6 @@ static int check_look(int begin, int end)
         }
     }
     run_finish(&seen.run);
-    buffer_finish(&lo);
-    buffer_finish(&hi);
-    buffer_finish(&until);
     return next;
 }
 

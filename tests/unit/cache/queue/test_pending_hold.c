@@ -6,7 +6,7 @@
 static void a_held_delete_is_seen_and_not_sent(void **state)
 {
     struct queueing *queueing = *state;
-    struct buffer position = {.max = 100};
+    _cleanup_(buffer_finish) struct buffer position = {.max = 100};
     struct entity row;
     assert_int_equal(holds_of(queueing), 0);
     hold_deletes(queueing, MINE, "p", 1, 1);
@@ -20,7 +20,6 @@ static void a_held_delete_is_seen_and_not_sent(void **state)
     assert_int_equal(due_ms(queueing), NEVER);
     hold_deletes(queueing, MINE, "p", 2, PENDING_BATCH_MAX); /* more than a batch */
     assert_int_equal(due_ms(queueing), NEVER);
-    buffer_finish(&position);
 }
 
 static void a_hold_ends_5_s_after_its_last_delete(void **state)

@@ -17,7 +17,7 @@ static int look(struct queueing *queueing, struct entity *ret, struct buffer *re
 static void a_delete_is_seen_from_its_queueing_to_its_end(void **state)
 {
     struct queueing *queueing = *state;
-    struct buffer position = {.max = 100};
+    _cleanup_(buffer_finish) struct buffer position = {.max = 100};
     struct entity row;
     struct queued_change change = delete_of(ROW("00001"));
     claim(queueing, ROW("00001"));
@@ -50,13 +50,12 @@ static void a_delete_is_seen_from_its_queueing_to_its_end(void **state)
     assert_int_equal(look(queueing, &row, &position), OVERLAID_NOT);
     assert_false(pending_has_overlay(queueing->pending));
     assert_false(pending_is_changing(queueing->pending, "T", ROW("00001")));
-    buffer_finish(&position);
 }
 
 static void a_text_is_seen_as_it_was_queued(void **state)
 {
     struct queueing *queueing = *state;
-    struct buffer position = {.max = 100};
+    _cleanup_(buffer_finish) struct buffer position = {.max = 100};
     struct entity row;
     struct page *page = row_of(ROW("00001"), B("text"));
     struct queued_change change = text_of(ROW("00001"), page);
@@ -75,15 +74,14 @@ static void a_text_is_seen_as_it_was_queued(void **state)
     assert_bytes(page_text(row.page, row.row), B("text")); /* the reader's */
     entity_finish(&row);
     assert_int_equal(look(queueing, &row, &position), OVERLAID_NOT);
-    buffer_finish(&position);
 }
 
 static void a_masked_row_stays_masked_while_it_is_queued(void **state)
 {
     struct queueing *queueing = *state;
-    struct buffer position = {.max = 100};
+    _cleanup_(buffer_finish) struct buffer position = {.max = 100};
     struct entity row;
-    struct page *page = row_of(ROW("00001"), B("text"));
+    _cleanup_(page_unrefp) struct page *page = row_of(ROW("00001"), B("text"));
     struct queued_change change = text_of(ROW("00001"), page);
     queue_change(queueing, &change);
     assert_int_equal(pending_mask(queueing->pending, "T", ROW("00001"), B("etag")), 0);
@@ -96,8 +94,6 @@ static void a_masked_row_stays_masked_while_it_is_queued(void **state)
     take(queueing, batches);
     end_made(queueing, batches);
     assert_int_equal(look(queueing, &row, &position), OVERLAID_GONE);
-    page_unref(page);
-    buffer_finish(&position);
 }
 
 static void what_is_put_back_is_sent_again_in_its_place(void **state)

@@ -34,13 +34,12 @@ static void make_key(struct world *world, size_t i, const char *beginning)
 {
     static const char *const letters[] = {
         "a", "b", "b", "c", "\xc3\xa9", "\xed\xa0\xbd\xed\xb8\x80", "\xed\xa0\xbd", "/", "\x01"};
-    struct buffer key = {.max = KEY_SIZE};
+    _cleanup_(buffer_finish) struct buffer key = {.max = KEY_SIZE};
     (void)buffer_append_string(&key, beginning);
     for (unsigned size = below(world, 9); size > 0; size--)
         (void)buffer_append_string(&key, letters[below(world, ARRAY_SIZE(letters))]);
     memcpy(world->texts[i], key.data ? key.data : "", key.size);
     world->keys[i] = (struct bytes){world->texts[i], key.size};
-    buffer_finish(&key);
 }
 
 static void make_keys(struct world *world)

@@ -5,13 +5,12 @@
 
 static void assert_drawn(struct map_drawing drawing, const char *expected)
 {
-    struct buffer text = {.max = MAP_TEXT_MAX_BYTES};
+    _cleanup_(buffer_finish) struct buffer text = {.max = MAP_TEXT_MAX_BYTES};
     drawing.table = "T";
     drawing.directory = drawing.directory ? drawing.directory : "";
     drawing.root = drawing.root ? drawing.root : drawing.facts->all;
     assert_int_equal(map_json_append(&drawing, &text), 0);
     assert_bytes(buffer_bytes(&text), bytes_of(expected));
-    buffer_finish(&text);
 }
 
 static void assert_drawn_of(const struct mapped *list, struct map_drawing drawing,

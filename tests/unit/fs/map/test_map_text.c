@@ -6,7 +6,7 @@
 
 static void assert_drawn(struct map_drawing drawing, const char *expected)
 {
-    struct buffer text = {.max = MAP_TEXT_MAX_BYTES};
+    _cleanup_(buffer_finish) struct buffer text = {.max = MAP_TEXT_MAX_BYTES};
     drawing.table = "T";
     drawing.directory = drawing.directory ? drawing.directory : "";
     drawing.root = drawing.root ? drawing.root : drawing.facts->all;
@@ -15,7 +15,6 @@ static void assert_drawn(struct map_drawing drawing, const char *expected)
     struct bytes rest = buffer_bytes(&text);
     while (rest.size > 0 && drawing.columns > 0)
         assert_true(map_columns(bytes_take_until(&rest, '\n')) <= MAX(drawing.columns, 60));
-    buffer_finish(&text);
 }
 
 static void assert_drawn_of(const struct mapped *list, struct map_drawing drawing,
@@ -188,12 +187,11 @@ static void test_a_partition(void **state)
 static void assert_warning(struct map_drawing drawing, enum map_warning warning,
                            struct bytes expected)
 {
-    struct buffer text = {.max = MAP_TEXT_MAX_BYTES};
+    _cleanup_(buffer_finish) struct buffer text = {.max = MAP_TEXT_MAX_BYTES};
     drawing.root = drawing.facts->all;
     assert_true(map_warning_is_given(&drawing, warning));
     assert_int_equal(map_warning_append(&drawing, warning, &text), 0);
     assert_bytes(buffer_bytes(&text), expected);
-    buffer_finish(&text);
 }
 
 static void test_warnings_of_all_or_of_a_part(void **state)

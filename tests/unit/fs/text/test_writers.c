@@ -164,7 +164,7 @@ static void a_file_that_is_created_during_an_unlink_stays(void **state)
 {
     struct sink *sink = *state;
     struct caller caller = caller_of(OPENER);
-    struct entity snapshot = entity_of(50);
+    _cleanup_(entity_finish) struct entity snapshot = entity_of(50);
     struct held_writers *held = hold(sink, name_a);
     struct writer_handle *stored = open_writer(
         sink,
@@ -180,7 +180,6 @@ static void a_file_that_is_created_during_an_unlink_stays(void **state)
     assert_int_equal(sink->stores, 1);
     close_handle(stored);
     close_handle(created);
-    entity_finish(&snapshot);
 }
 
 /* What may be stored is to be deleted with the name. */
@@ -346,7 +345,7 @@ static void at_unmount_every_handle_is_released(void **state)
 static void at_unmount_a_text_that_was_changed_in_place_is_stored(void **state)
 {
     struct sink *sink = *state;
-    struct entity entity = entity_of(0);
+    _cleanup_(entity_finish) struct entity entity = entity_of(0);
     const struct writer_begin begin = {
         .address = name_a, .begin = EDIT_CHANGED, .snapshot = entity};
     struct caller caller = caller_of(0);
@@ -367,7 +366,6 @@ static void at_unmount_a_text_that_was_changed_in_place_is_stored(void **state)
     assert_int_equal(sink->given_up, 2);
     assert_int_equal(sink->given_up_error, -EACCES);
     assert_string_equal(sink->lost, "{\"old\": 8}");
-    entity_finish(&entity);
 }
 
 /* The deadline of the last store, of two. */
@@ -411,7 +409,7 @@ static void a_node_keeps_a_writer(void **state)
 static void without_memory_no_writer_begins(void **state)
 {
     struct sink *sink = *state;
-    struct entity snapshot = entity_of(50);
+    _cleanup_(entity_finish) struct entity snapshot = entity_of(50);
     struct writer_begin begin = {.address = name_a, .begin = EDIT_CHANGED, .snapshot = snapshot};
     struct writer_handle *handle = NULL;
     struct caller caller = caller_of(OPENER);
@@ -422,7 +420,6 @@ static void without_memory_no_writer_begins(void **state)
         allocations_until_failure = 0;
     }
     close_handle(handle);
-    entity_finish(&snapshot);
 }
 
 static void without_memory_no_name_is_held(void **state)

@@ -269,12 +269,11 @@ static void entities_lie_below_prefixes_of_their_row_key(void **state)
 static int cut_in(const char *directory, struct bytes key, struct place *ret_parent,
                   struct place *ret_cut)
 {
-    struct buffer name = {.max = NAME_MAX_BYTES};
+    _cleanup_(buffer_finish) struct buffer name = {.max = NAME_MAX_BYTES};
     follow_to(DIRECTORY_AUTO, directory, ret_parent);
     bool is_row = place_lies_in_partition(ret_parent);
     assert_int_equal(names_encode(key, is_row ? NAME_ENTITY : NAME_PARTITION, &name), 0);
     int r = place_child(ret_parent, buffer_bytes(&name), ret_cut);
-    buffer_finish(&name);
     return r;
 }
 
@@ -435,19 +434,18 @@ static void append_component(struct buffer *path, struct bytes key, enum name_ki
 static void assert_leads_to(const struct buffer *directory, struct bytes key, struct bytes lo)
 {
     struct place place;
-    struct buffer path = {.max = 4096};
+    _cleanup_(buffer_finish) struct buffer path = {.max = 4096};
     (void)buffer_append(&path, buffer_bytes(directory));
     append_component(&path, key, NAME_PARTITION);
     follow_to(DIRECTORY_AUTO, buffer_string(&path), &place);
     assert_bytes(place_directory(&place).range.lo, lo);
     place_finish(&place);
-    buffer_finish(&path);
 }
 
 /* Each beginning of the key that has a name leads to it, alone or below a shorter one. */
 static void assert_every_path(struct bytes key, struct bytes lo)
 {
-    struct buffer deep = {.max = 4096}, one = {.max = 4096};
+    _cleanup_(buffer_finish) struct buffer deep = {.max = 4096}, one = {.max = 4096};
     (void)buffer_append_string(&deep, "table");
     assert_leads_to(&deep, key, lo);
     for (size_t n = 0; n <= key.size; n++) {
@@ -460,8 +458,6 @@ static void assert_every_path(struct bytes key, struct bytes lo)
         assert_leads_to(&one, key, lo);
     }
     assert_leads_to(&deep, key, lo);
-    buffer_finish(&deep);
-    buffer_finish(&one);
 }
 
 static void every_form_of_a_path_leads_to_the_key(void **state)

@@ -399,56 +399,46 @@ static void what_has_no_name_is_not_of_one(void **state)
     free(long_key);
 }
 
-static void assert_beginning(struct bytes key, size_t room, const char *expected)
+/* expected NULL: the key is none, and nothing is appended. */
+static void assert_appended(int (*append)(struct bytes, size_t, struct buffer *), struct bytes key,
+                            size_t max, const char *expected)
 {
     _cleanup_(buffer_finish) struct buffer name = {.max = NAME_MAX_BYTES};
-    assert_int_equal(names_append_beginning(key, room, &name), 0);
-    assert_bytes(buffer_bytes(&name), bytes_of(expected));
+    assert_int_equal(append(key, max, &name), expected ? 0 : -EILSEQ);
+    assert_bytes(buffer_bytes(&name), bytes_of(expected ? expected : ""));
+    assert_int_equal(name.error, 0);
 }
 
 static void the_beginning_of_a_name_is_made_of_whole_characters(void **state)
 {
     (void)state;
-    assert_beginning(B("key"), 3, "key");
-    assert_beginning(B("key"), 2, "ke");
-    assert_beginning(B("key"), 0, "");
-    assert_beginning(B(""), 3, "#00");
-    assert_beginning(B("a\xC3\xA9"), 2, "a");
-    assert_beginning(B("a/b"), 3, "a");
-    assert_beginning(B("a/b"), 4, "a#2F");
-    assert_beginning(B("../x"), 9, "#2E.#2Fx");
-    assert_beginning(B("\xED\xA0\xBD\xED\xB8\x80"), 3, "");
-    struct buffer name;
-    buffer_init(&name, NAME_MAX_BYTES);
-    assert_int_equal(names_append_beginning(B("\xFF"), 9, &name), -EILSEQ);
-    assert_int_equal(name.size, 0);
-    assert_int_equal(name.error, 0);
-}
-
-static void assert_short(struct bytes key, size_t max, const char *expected)
-{
-    _cleanup_(buffer_finish) struct buffer name = {.max = NAME_MAX_BYTES};
-    assert_int_equal(names_append_short(key, max, &name), 0);
-    assert_bytes(buffer_bytes(&name), bytes_of(expected));
+    assert_appended(names_append_beginning, B("key"), 3, "key");
+    assert_appended(names_append_beginning, B("key"), 2, "ke");
+    assert_appended(names_append_beginning, B("key"), 0, "");
+    assert_appended(names_append_beginning, B(""), 3, "#00");
+    assert_appended(names_append_beginning, B("a\xC3\xA9"), 2, "a");
+    assert_appended(names_append_beginning, B("a/b"), 3, "a");
+    assert_appended(names_append_beginning, B("a/b"), 4, "a#2F");
+    assert_appended(names_append_beginning, B("../x"), 9, "#2E.#2Fx");
+    assert_appended(names_append_beginning, B("\xED\xA0\xBD\xED\xB8\x80"), 3, "");
+    assert_appended(names_append_beginning, B("\xFF"), 9, NULL);
 }
 
 static void a_short_name_is_cut_at_whole_characters(void **state)
 {
     (void)state;
-    assert_short(B("key"), 18, "key");
-    assert_short(B(""), 18, "#00");
-    assert_short(B("../x"), 18, "#2E.#2Fx");
-    assert_short(B("0123456789abcdef12"), 18, "0123456789abcdef12");
+    assert_appended(names_append_short, B("key"), 18, "key");
+    assert_appended(names_append_short, B(""), 18, "#00");
+    assert_appended(names_append_short, B("../x"), 18, "#2E.#2Fx");
+    assert_appended(names_append_short, B("0123456789abcdef12"), 18, "0123456789abcdef12");
     /* digits: of sha256sum */
-    assert_short(B("0123456789abcdef123"), 18, "#~1c3066e437672b4e");
-    assert_short(B("0123456789abcdef123"), 20, "0123456789abcdef123");
-    assert_short(B("a/\xC3\xA9/0123456789abcdef"), 24, "a#2F\xC3\xA9#~a5a8e711b76d5cfc");
-    assert_short(B("a/\xC3\xA9/0123456789abcdef"), 23, "a#2F#~a5a8e711b76d5cfc");
-    struct buffer name;
-    buffer_init(&name, NAME_MAX_BYTES);
-    assert_int_equal(names_append_short(B("\xFF"), 18, &name), -EILSEQ);
-    assert_int_equal(name.size, 0);
-    assert_int_equal(name.error, 0);
+    assert_appended(names_append_short, B("0123456789abcdef123"), 18, "#~1c3066e437672b4e");
+    assert_appended(names_append_short, B("0123456789abcdef123"), 20, "0123456789abcdef123");
+    assert_appended(names_append_short, B("a/\xC3\xA9/0123456789abcdef"), 24,
+                    "a#2F\xC3\xA9#~a5a8e711b76d5cfc");
+    assert_appended(names_append_short, B("a/\xC3\xA9/0123456789abcdef"), 23,
+                    "a#2F#~a5a8e711b76d5cfc");
+    assert_appended(names_append_short, B("\xFF"), 18, NULL);
 }
 
 /* The unsettled key of a cut name: it has that name, and the key that it stands for has it, too. */

@@ -104,6 +104,20 @@ static void all_directories_above_count(void **state)
     assert_false(differs(setup, "Ne+", "Newt"));
 }
 
+static void a_directory_above_partitions_is_not_recorded(void **state)
+{
+    struct setup *setup = *state;
+    struct path path;
+    const struct caller caller = {.process = RSYNC};
+    const struct directory_path *all = path_of(&path, "t", "N+", "Newt"),
+                                level = {path.steps + 1, all->n - 1}, none = {0};
+    path_aliases_note(setup->aliases, &caller, &level);
+    path_aliases_note(setup->aliases, &caller, &none);
+    assert_false(differs(setup, "", "N"));
+    assert_false(path_aliases_differ(setup->aliases, &caller, &level));
+    assert_false(path_aliases_differ(setup->aliases, &caller, &none));
+}
+
 static void the_two_last_paths_suffice(void **state)
 {
     struct setup *setup = *state;
@@ -321,6 +335,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST_WITH(aliases, another_path_differs),
         TEST_WITH(aliases, all_directories_above_count),
+        TEST_WITH(aliases, a_directory_above_partitions_is_not_recorded),
         TEST_WITH(aliases, the_two_last_paths_suffice),
         TEST_WITH(aliases, processes_are_kept_apart),
         TEST_WITH(aliases, a_prefix_of_row_keys_is_in_its_partition),

@@ -237,6 +237,20 @@ static void memory_is_bounded(void **state)
     assert_in_range(kept, most - 2, most);
 }
 
+/* Else other processes would be evicted for it. */
+static void what_is_forgotten_does_not_count(void **state)
+{
+    (void)state;
+    _cleanup_(read_versions_destroyp) struct read_versions *versions = new_versions();
+    note(versions, GREP, "f", "one");
+    note(versions, VIM, "f", "one");
+    for (size_t i = 0; i < READ_VERSIONS_MAX_BYTES / 64; i++) { /* a record takes more */
+        note(versions, VIM, "g", "two");
+        read_versions_forget(versions, VIM, entity("g"));
+    }
+    assert_version(versions, GREP, "f", "one");
+}
+
 /* What there is no memory for is not known. */
 static void without_memory_a_version_is_unknown(void **state)
 {
@@ -349,6 +363,7 @@ int main(void)
         cmocka_unit_test(the_longest_unused_process_is_evicted),
         cmocka_unit_test(memory_is_bounded),
         cmocka_unit_test(a_version_with_a_long_etag_is_another_one_and_not_unknown),
+        cmocka_unit_test(what_is_forgotten_does_not_count),
         cmocka_unit_test(without_memory_a_version_is_unknown),
         cmocka_unit_test(threads_do_not_disturb_each_other),
     };

@@ -11,7 +11,8 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-#define B(literal) BYTES_LITERAL(literal)
+#define B(literal)             BYTES_LITERAL(literal)
+#define ROW_AT(partition, row) B(partition "\0" row) /* of a row, by its keys */
 
 /* How many random trials a test makes. Under a sanitizer they take many times as long, and a part
  * of them runs the same code: TRIAL_SHARE is 1 without one (meson.build). */

@@ -248,10 +248,7 @@ static void small_partitions_that_were_listed_cost_nothing_to_read(void **state)
     assert_requests(setup, "rows [ ~) 1000");
     assert_found(setup, B("a\0x"), NULL);
     assert_found(setup, B("b\0x"), NULL);
-    assert_found(setup,
-                 B("c\0"
-                   "00000!"),
-                 NULL);
+    assert_found(setup, ROW_AT("c", "00000!"), NULL);
     assert_row_found(setup, "c", 1);
     assert_requests(setup, "");
 }
@@ -265,10 +262,7 @@ static void names_alone_tell_what_is_absent(void **state)
     assert_int_equal(list(setup, PARTITIONS_OF("t"), true), 2);
     assert_requests(setup, "rows [ ~) 1000, keys [a+ ~) 16");
     assert_found(setup, B("b\0x"), NULL);
-    assert_found(setup,
-                 B("c\0"
-                   "00000!"),
-                 NULL);
+    assert_found(setup, ROW_AT("c", "00000!"), NULL);
     assert_requests(setup, "");
     assert_row_found(setup, "c", 1); /* its text is wanted */
     assert_request_count(setup, 1);

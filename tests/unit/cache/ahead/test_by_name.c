@@ -3,8 +3,7 @@
 #include "cache/ahead/by_name.h"
 #include "tests/unit/cache/ahead/prefetching.h"
 
-#define ROW(partition, key) B(partition "\0" key)
-#define PAST(rows)          (1 + (rows)) /* the row that is needed, and those after it */
+#define PAST(rows) (1 + (rows)) /* the row that is needed, and those after it */
 
 struct setup {
     struct fetching fetching;
@@ -120,15 +119,15 @@ static void in_a_partition_rows_behind_come(void **state)
     (void)state;
     struct setup setup;
     set_up_rows(&setup, 2, 100);
-    assert_true(opens(&setup, ROW("p0000", "00050")));
-    assert_fetch(&setup, 1, ROW("p0000", "00050"), B("p0000\x01"), PAST(3));
+    assert_true(opens(&setup, ROW_AT("p0000", "00050")));
+    assert_fetch(&setup, 1, ROW_AT("p0000", "00050"), B("p0000\x01"), PAST(3));
     for (char row[] = "p0000\0"
                       "00051";
          row[10] < '4'; row[10]++)
         assert_true(opens(&setup, (struct bytes){row, 11}));
     assert_int_equal(asked(&setup), 1);
-    assert_true(opens(&setup, ROW("p0000", "00054")));
-    assert_fetch(&setup, 2, ROW("p0000", "00054"), B("p0000\x01"), PAST(25));
+    assert_true(opens(&setup, ROW_AT("p0000", "00054")));
+    assert_fetch(&setup, 2, ROW_AT("p0000", "00054"), B("p0000\x01"), PAST(25));
     tear_down(&setup);
 }
 
@@ -155,9 +154,9 @@ static void a_row_at_the_begin_goes_on_into_the_next_partitions(void **state)
     (void)state;
     struct setup setup;
     set_up_rows(&setup, 10, 2);
-    assert_true(opens(&setup, ROW("p0001", "")));
+    assert_true(opens(&setup, ROW_AT("p0001", "")));
     assert_fetch(&setup, 1, B("p0001\0"), B(POSITION_END), PAST(3));
-    assert_true(opens(&setup, ROW("p0002", "00001")));
+    assert_true(opens(&setup, ROW_AT("p0002", "00001")));
     assert_int_equal(asked(&setup), 1);
     tear_down(&setup);
 }
@@ -186,8 +185,8 @@ static void set_up_known_begin(struct setup *setup)
     fetching_add_rows(&setup->fetching, "p0000", BY_NAME_FIRST_ROWS + 1);
     fetching_add_rows(&setup->fetching, "p0001", 900);
     assert_true(open_at(setup, "t", B("p0000\0"), true).is_known);
-    assert_true(opens(setup, ROW("p0000", "00032")));
-    assert_true(opens(setup, ROW("p0001", "00000"))); /* 2 of 3 were used */
+    assert_true(opens(setup, ROW_AT("p0000", "00032")));
+    assert_true(opens(setup, ROW_AT("p0001", "00000"))); /* 2 of 3 were used */
     assert_fetch(setup, 1, B("p0000\0"), B(POSITION_END), BY_NAME_FIRST_ROWS + 3);
 }
 
@@ -197,8 +196,8 @@ static void a_random_row_does_not_begin_again(void **state)
     (void)state;
     struct setup setup;
     set_up_known_begin(&setup);
-    assert_true(opens(&setup, ROW("p0001", "00500")));
-    assert_fetch(&setup, 2, ROW("p0001", "00500"), B("p0001\x01"), PAST(17));
+    assert_true(opens(&setup, ROW_AT("p0001", "00500")));
+    assert_fetch(&setup, 2, ROW_AT("p0001", "00500"), B("p0001\x01"), PAST(17));
     tear_down(&setup);
 }
 
@@ -207,8 +206,8 @@ static void the_row_behind_a_used_one_begins_again(void **state)
     (void)state;
     struct setup setup;
     set_up_known_begin(&setup);
-    assert_true(opens(&setup, ROW("p0001", "00001")));
-    assert_true(opens(&setup, ROW("p0001", "00002")));
+    assert_true(opens(&setup, ROW_AT("p0001", "00001")));
+    assert_true(opens(&setup, ROW_AT("p0001", "00002")));
     assert_fetch(&setup, 2, B("p0001\0"), B(POSITION_END), 2 + PAST(25));
     tear_down(&setup);
 }
@@ -227,7 +226,7 @@ static void old_pages_tell_where_a_partition_begins(void **state)
     assert_int_equal(overlay_next(setup.overlay, &caller, &all, &on_miss, &seen), 1);
     run_finish(&seen.run);
     setup.fetching.now_ms += TTL_MS + 1;
-    assert_true(opens(&setup, ROW("p0003", "00000")));
+    assert_true(opens(&setup, ROW_AT("p0003", "00000")));
     assert_fetch(&setup, 2, B("p0003\0"), B(POSITION_END), PAST(3));
     tear_down(&setup);
 }
@@ -242,11 +241,11 @@ static void the_first_unknown_row_begins_again(void **state)
     struct caller caller = fetching_caller(&setup.fetching);
     struct on_miss on_miss = {.top = TABLE_STORE_PAGE_ROWS};
     struct question before = {.table = "t",
-                              .range = {B("p0000\0"), ROW("p0000", "00001")},
+                              .range = {B("p0000\0"), ROW_AT("p0000", "00001")},
                               .since = fetching_since_ttl(&setup.fetching)};
     assert_int_equal(overlay_next(setup.overlay, &caller, &before, &on_miss, &seen), 1);
     run_finish(&seen.run);
-    assert_true(opens(&setup, ROW("p0000", "00001")));
+    assert_true(opens(&setup, ROW_AT("p0000", "00001")));
     assert_fetch(&setup, 2, B("p0000\0"), B(POSITION_END), 1 + PAST(3));
     tear_down(&setup);
 }
@@ -258,9 +257,9 @@ static void far_from_the_begin_it_goes_on_inside(void **state)
     struct setup setup;
     set_up_rows(&setup, 2, 100);
     assert_true(open_at(&setup, "t", B("p0000\0"), true).is_known);
-    assert_true(opens(&setup, ROW("p0000", "00034"))); /* the last that is known */
-    assert_true(opens(&setup, ROW("p0000", "00035")));
-    assert_fetch(&setup, 2, ROW("p0000", "00035"), B("p0000\x01"), PAST(9));
+    assert_true(opens(&setup, ROW_AT("p0000", "00034"))); /* the last that is known */
+    assert_true(opens(&setup, ROW_AT("p0000", "00035")));
+    assert_fetch(&setup, 2, ROW_AT("p0000", "00035"), B("p0000\x01"), PAST(9));
     tear_down(&setup);
 }
 
@@ -270,15 +269,15 @@ static void random_rows_are_left_to_the_caller(void **state)
     (void)state;
     struct setup setup;
     set_up_rows(&setup, 1, 900);
-    assert_true(opens(&setup, ROW("p0000", "00100")));
-    assert_true(opens(&setup, ROW("p0000", "00200")));
-    assert_false(opens(&setup, ROW("p0000", "00300")));
+    assert_true(opens(&setup, ROW_AT("p0000", "00100")));
+    assert_true(opens(&setup, ROW_AT("p0000", "00200")));
+    assert_false(opens(&setup, ROW_AT("p0000", "00300")));
     assert_int_equal(asked(&setup), 2);
     /* another table has a pattern of its own */
-    assert_true(open_at(&setup, "u", ROW("p0000", "00100"), false).is_known);
+    assert_true(open_at(&setup, "u", ROW_AT("p0000", "00100"), false).is_known);
     assert_int_equal(asked(&setup), 3);
-    assert_true(opens(&setup, ROW("p0000", "00400")));
-    assert_false(opens(&setup, ROW("p0000", "00500")));
+    assert_true(opens(&setup, ROW_AT("p0000", "00400")));
+    assert_false(opens(&setup, ROW_AT("p0000", "00500")));
     tear_down(&setup);
 }
 
@@ -286,10 +285,10 @@ static void random_rows_are_left_to_the_caller(void **state)
 static void set_up_random(struct setup *setup)
 {
     set_up_rows(setup, 2, 900);
-    assert_true(opens(setup, ROW("p0000", "00100")));
-    assert_true(opens(setup, ROW("p0000", "00200")));
-    assert_false(opens(setup, ROW("p0000", "00250")));
-    assert_true(opens(setup, ROW("p0000", "00300")));
+    assert_true(opens(setup, ROW_AT("p0000", "00100")));
+    assert_true(opens(setup, ROW_AT("p0000", "00200")));
+    assert_false(opens(setup, ROW_AT("p0000", "00250")));
+    assert_true(opens(setup, ROW_AT("p0000", "00300")));
     assert_int_equal(asked(setup), 3);
 }
 
@@ -299,17 +298,17 @@ static void where_a_name_was_absent_the_gap_is_asked_for(void **state)
     (void)state;
     struct setup setup;
     set_up_random(&setup);
-    by_name_absent(setup.by_name, "t", ROW("p0000", "00300x")); /* it was got */
-    assert_true(opens(&setup, ROW("p0000", "00400x1")));
-    assert_fetch(&setup, 4, ROW("p0000", "00400x1"), B("p0000\x01"), 1);
-    assert_true(opens(&setup, ROW("p0000", "00400x2")));
-    assert_true(opens(&setup, ROW("p0000", "00401")));
-    assert_true(opens(&setup, ROW("p0000", "z")));
-    assert_fetch(&setup, 5, ROW("p0000", "z"), B("p0000\x01"), 1);
-    assert_true(opens(&setup, ROW("p0000", "zz")));
+    by_name_absent(setup.by_name, "t", ROW_AT("p0000", "00300x")); /* it was got */
+    assert_true(opens(&setup, ROW_AT("p0000", "00400x1")));
+    assert_fetch(&setup, 4, ROW_AT("p0000", "00400x1"), B("p0000\x01"), 1);
+    assert_true(opens(&setup, ROW_AT("p0000", "00400x2")));
+    assert_true(opens(&setup, ROW_AT("p0000", "00401")));
+    assert_true(opens(&setup, ROW_AT("p0000", "z")));
+    assert_fetch(&setup, 5, ROW_AT("p0000", "z"), B("p0000\x01"), 1);
+    assert_true(opens(&setup, ROW_AT("p0000", "zz")));
     assert_int_equal(asked(&setup), 5);
-    assert_true(opens(&setup, ROW("p0000", "00500"))); /* a row, in one request, too */
-    assert_fetch(&setup, 6, ROW("p0000", "00500"), B("p0000\x01"), 1);
+    assert_true(opens(&setup, ROW_AT("p0000", "00500"))); /* a row, in one request, too */
+    assert_fetch(&setup, 6, ROW_AT("p0000", "00500"), B("p0000\x01"), 1);
     tear_down(&setup);
 }
 
@@ -318,11 +317,11 @@ static void elsewhere_and_later_it_is_not(void **state)
     (void)state;
     struct setup setup;
     set_up_random(&setup);
-    by_name_absent(setup.by_name, "t", ROW("p0000", "00300x"));
-    assert_false(opens(&setup, ROW("p0001", "00300x")));
+    by_name_absent(setup.by_name, "t", ROW_AT("p0000", "00300x"));
+    assert_false(opens(&setup, ROW_AT("p0001", "00300x")));
     assert_int_equal(asked(&setup), 3);
     setup.fetching.now_ms += TTL_MS;
-    assert_false(opens(&setup, ROW("p0000", "00400x")));
+    assert_false(opens(&setup, ROW_AT("p0000", "00400x")));
     assert_int_equal(asked(&setup), 3);
     tear_down(&setup);
 }
@@ -332,7 +331,7 @@ static void no_such_row_is_known_afterwards(void **state)
     (void)state;
     struct setup setup;
     set_up_rows(&setup, 2, 10);
-    assert_true(opens(&setup, ROW("p0000", "00005x")));
+    assert_true(opens(&setup, ROW_AT("p0000", "00005x")));
     assert_true(open_at(&setup, "t", B("p0005\0"), true).is_known);
     assert_int_equal(asked(&setup), 2);
     tear_down(&setup);
@@ -373,7 +372,7 @@ static void open_two(struct setup *setup, struct bytes second_position)
     struct opener first, second;
     set_up_rows(setup, 1, 100);
     gate_store_let(setup->fetching.store, 0);
-    start(&first, setup, ROW("p0000", "00050"));
+    start(&first, setup, ROW_AT("p0000", "00050"));
     wait_for_requests(&setup->fetching, 1);
     start(&second, setup, second_position);
     wait_for_joined(&setup->fetching, 1);
@@ -386,7 +385,7 @@ static void a_caller_joins_a_flight_of_another(void **state)
 {
     (void)state;
     struct setup setup;
-    open_two(&setup, ROW("p0000", "00052"));
+    open_two(&setup, ROW_AT("p0000", "00052"));
     assert_int_equal(asked(&setup), 1);
     tear_down(&setup);
 }
@@ -396,8 +395,8 @@ static void a_caller_that_joined_in_vain_asks_by_itself(void **state)
 {
     (void)state;
     struct setup setup;
-    open_two(&setup, ROW("p0000", "00060"));
-    assert_fetch(&setup, 2, ROW("p0000", "00060"), B("p0000\x01"), PAST(3));
+    open_two(&setup, ROW_AT("p0000", "00060"));
+    assert_fetch(&setup, 2, ROW_AT("p0000", "00060"), B("p0000\x01"), PAST(3));
     tear_down(&setup);
 }
 
@@ -435,7 +434,7 @@ static void a_refusal_inside_the_partition_is_forgiven(void **state)
     struct setup setup;
     set_up_rows(&setup, 3, 100);
     setup.fetching.memory->fault = refuse;
-    struct opened opened = open_at(&setup, "t", ROW("p0001", "00050"), false);
+    struct opened opened = open_at(&setup, "t", ROW_AT("p0001", "00050"), false);
     assert_int_equal(opened.r, 0);
     assert_int_equal(opened.failure.error, 0);
     assert_false(opened.is_known);
@@ -456,9 +455,9 @@ static void a_gap_that_is_refused_is_left_to_the_caller(void **state)
     (void)state;
     struct setup setup;
     set_up_random(&setup);
-    by_name_absent(setup.by_name, "t", ROW("p0000", "00300x"));
+    by_name_absent(setup.by_name, "t", ROW_AT("p0000", "00300x"));
     setup.fetching.memory->fault = refuse;
-    assert_false(opens(&setup, ROW("p0000", "00400x")));
+    assert_false(opens(&setup, ROW_AT("p0000", "00400x")));
     assert_int_equal(asked(&setup), 4);
     tear_down(&setup);
 }
@@ -482,9 +481,9 @@ static void no_such_table_behind_an_absent_name_costs_one(void **state)
     (void)state;
     struct setup setup;
     set_up_random(&setup);
-    by_name_absent(setup.by_name, "t", ROW("p0000", "00300x"));
+    by_name_absent(setup.by_name, "t", ROW_AT("p0000", "00300x"));
     setup.fetching.memory->fault = no_table;
-    assert_int_equal(open_at(&setup, "t", ROW("p0000", "00400x"), false).r, -ENOENT);
+    assert_int_equal(open_at(&setup, "t", ROW_AT("p0000", "00400x"), false).r, -ENOENT);
     assert_int_equal(asked(&setup), 4);
     tear_down(&setup);
 }

@@ -3,8 +3,7 @@
  * requests are counted exactly. */
 #include "tests/unit/cache/ahead/prefetching.h"
 
-#define ROW(partition, key) B(partition "\0" key)
-#define PAGES               60
+#define PAGES 60
 
 /* 60 pages, and a prefetcher of them. */
 static struct prefetcher *set_up_pages(struct prefetching *setup)

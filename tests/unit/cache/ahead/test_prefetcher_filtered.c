@@ -45,10 +45,7 @@ static void every_row_comes_once_and_stays_out_of_the_cache(void **state)
     assert_int_equal(take_filtered(&setup, prefetcher), 30 * 400);
     prefetcher_leave(prefetcher);
     prefetching_stop(&setup);
-    assert_int_equal(known_at(&setup.fetching,
-                              B("p0000\0"
-                                "00001"),
-                              stamp_since(0), &position),
+    assert_int_equal(known_at(&setup.fetching, ROW_AT("p0000", "00001"), stamp_since(0), &position),
                      KNOWN_NOT);
     prefetching_tear_down(&setup);
 }

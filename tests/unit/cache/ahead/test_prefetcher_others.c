@@ -139,8 +139,7 @@ static void overtake(struct prefetching *setup, struct prefetcher *prefetcher, s
 {
     struct table_store *gate = setup->fetching.store;
     gate_store_let(gate, 2);
-    gate_store_hold_below(gate, B("p\0"
-                                  "02500"));
+    gate_store_hold_below(gate, ROW_AT("p", "02500"));
     for (int i = 0; i < 2; i++)
         assert_int_equal(take_rows(setup, prefetcher, taken), 1);
     while (prefetching_in_flight(setup) > 1 || gate_store_arrived(gate) < 4)

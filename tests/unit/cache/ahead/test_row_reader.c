@@ -4,8 +4,7 @@
 #include "cache/ahead/row_reader.h"
 #include "tests/unit/cache/ahead/prefetching.h"
 
-#define ROW(partition, key) B(partition "\0" key)
-#define PAGES               60
+#define PAGES 60
 
 /* Over the whole table. */
 static struct row_reader *open_reader(struct prefetching *setup)
@@ -69,9 +68,9 @@ static void a_position_is_reached_unless_it_is_behind(void **state)
         struct row_reader *reader = open_reader(&setup);
         assert_int_equal(reach(&setup, reader, B("p0000\0")), REACH_IN_CACHE);
         assert_int_equal(reach(&setup, reader, B("p0000\0")), REACH_NOT); /* after it now */
-        assert_int_equal(reach(&setup, reader, ROW("p0002", "00500")), REACH_IN_CACHE);
-        assert_int_equal(reach(&setup, reader, ROW("p0002", "00499")), REACH_NOT);
-        assert_int_equal(reach(&setup, reader, ROW("p0003", "no row")), REACH_IN_CACHE);
+        assert_int_equal(reach(&setup, reader, ROW_AT("p0002", "00500")), REACH_IN_CACHE);
+        assert_int_equal(reach(&setup, reader, ROW_AT("p0002", "00499")), REACH_NOT);
+        assert_int_equal(reach(&setup, reader, ROW_AT("p0003", "no row")), REACH_IN_CACHE);
         assert_int_equal(reach(&setup, reader, B("q")), REACH_IN_CACHE); /* after all rows */
         assert_int_equal(reach(&setup, reader, B("p0004\0")), REACH_NOT);
         assert_int_equal(reach(&setup, reader, B("r")), REACH_NOT);
@@ -93,7 +92,7 @@ static void what_is_far_is_not_reached(void **state)
         caller->call.is_cancelled = let_next;
         caller->call.context = &toll;
         assert_int_equal(reach_by(&setup, reader, caller,
-                                  i == 0 ? ROW("p0000", "00001") : ROW("p0059", "00001")),
+                                  i == 0 ? ROW_AT("p0000", "00001") : ROW_AT("p0059", "00001")),
                          i == 0 ? REACH_IN_CACHE : REACH_NOT);
     }
     assert_in_range(toll.let, 1 + 4, 1 + 4 + 3); /* a near position is looked for */
@@ -110,9 +109,9 @@ static void what_is_near_is_reached(void **state)
         prefetching_set_up(&setup, parallelism, (struct fetching_options){0});
         prefetching_add(&setup, PAGES, 1000);
         struct row_reader *reader = open_reader(&setup);
-        assert_int_equal(reach(&setup, reader, ROW("p0000", "00001")), REACH_IN_CACHE);
-        assert_int_equal(reach(&setup, reader, ROW("p0002", "00001")), REACH_IN_CACHE);
-        assert_int_equal(reach(&setup, reader, ROW("p0004", "00001")), REACH_IN_CACHE);
+        assert_int_equal(reach(&setup, reader, ROW_AT("p0000", "00001")), REACH_IN_CACHE);
+        assert_int_equal(reach(&setup, reader, ROW_AT("p0002", "00001")), REACH_IN_CACHE);
+        assert_int_equal(reach(&setup, reader, ROW_AT("p0004", "00001")), REACH_IN_CACHE);
         row_reader_destroy(reader);
         prefetching_tear_down(&setup);
     }
@@ -129,7 +128,7 @@ static void what_is_known_is_passed_without_a_request(void **state)
     prefetcher_leave(first);
     size_t asked = prefetching_asked(&setup);
     struct row_reader *second = open_reader(&setup);
-    assert_int_equal(reach(&setup, second, ROW("p0059", "00990")),
+    assert_int_equal(reach(&setup, second, ROW_AT("p0059", "00990")),
                      REACH_IN_CACHE); /* however far */
     assert_asked(&setup, asked);
     row_reader_destroy(second);
@@ -142,13 +141,13 @@ static void a_failure_on_the_way_is_returned(void **state)
     (void)state;
     struct prefetching setup;
     struct row_reader *reader = set_up_pages(&setup);
-    assert_int_equal(reach(&setup, reader, ROW("p0001", "00001")), REACH_IN_CACHE);
+    assert_int_equal(reach(&setup, reader, ROW_AT("p0001", "00001")), REACH_IN_CACHE);
     assert_asked(&setup, 2 + 4);
     setup.fetching.memory->fault = fail_all;
-    assert_int_equal(reach(&setup, reader, ROW("p0007", "00001")), -EIO);
+    assert_int_equal(reach(&setup, reader, ROW_AT("p0007", "00001")), -EIO);
     assert_asked(&setup, 2 + 4 + 1);
     setup.fetching.memory->fault = NULL;
-    assert_int_equal(reach(&setup, reader, ROW("p0007", "00001")), REACH_IN_CACHE);
+    assert_int_equal(reach(&setup, reader, ROW_AT("p0007", "00001")), REACH_IN_CACHE);
     row_reader_destroy(reader);
     prefetching_tear_down(&setup);
 }
@@ -159,14 +158,14 @@ static void it_follows_a_consumer_that_needs_nothing(void **state)
     (void)state;
     struct prefetching setup;
     struct row_reader *reader = set_up_pages(&setup);
-    assert_int_equal(reach(&setup, reader, ROW("p0000", "00500")), REACH_IN_CACHE);
-    row_reader_follow(reader, ROW("p0001", "00500")); /* one page was taken: none ahead */
+    assert_int_equal(reach(&setup, reader, ROW_AT("p0000", "00500")), REACH_IN_CACHE);
+    row_reader_follow(reader, ROW_AT("p0001", "00500")); /* one page was taken: none ahead */
     assert_asked(&setup, 1);
-    assert_int_equal(reach(&setup, reader, ROW("p0001", "00500")), REACH_IN_CACHE);
+    assert_int_equal(reach(&setup, reader, ROW_AT("p0001", "00500")), REACH_IN_CACHE);
     assert_asked(&setup, 2 + 4);
-    row_reader_follow(reader, ROW("p0001", "00900")); /* all before it was taken */
+    row_reader_follow(reader, ROW_AT("p0001", "00900")); /* all before it was taken */
     assert_asked(&setup, 2 + 4);
-    row_reader_follow(reader, ROW("p0003", "00500")); /* takes the page it is in */
+    row_reader_follow(reader, ROW_AT("p0003", "00500")); /* takes the page it is in */
     assert_asked(&setup, 4 + 6);
     row_reader_follow(reader, B("p0050")); /* takes the 6 that are there */
     assert_asked(&setup, 10 + 12);

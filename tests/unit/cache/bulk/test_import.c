@@ -100,14 +100,8 @@ static void what_is_there_counts_as_stored(void **state)
 {
     (void)state;
     struct import *import = begin((struct setup_options){0});
-    another_client_writes(&setup, WRITE_INSERT,
-                          B("p000\0"
-                            "00001"),
-                          TEXT);
-    another_client_writes(&setup, WRITE_INSERT,
-                          B("p000\0"
-                            "00002"),
-                          OTHER);
+    another_client_writes(&setup, WRITE_INSERT, ROW_AT("p000", "00001"), TEXT);
+    another_client_writes(&setup, WRITE_INSERT, ROW_AT("p000", "00002"), OTHER);
     for (int row = 0; row < 4; row++)
         add(import, WRITE_INSERT, 0, row, 10 + row);
     finish(import);

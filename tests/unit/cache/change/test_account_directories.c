@@ -220,8 +220,7 @@ static void what_contained_a_removed_directory_stays_until_its_rmdir(void **stat
     struct setup *setup = *state;
     add_rows(setup, "New", 1);
     assert_directory_found(setup, PREFIX_N, 0);
-    struct address address = address_of(B("New\0"
-                                          "00000"));
+    struct address address = address_of(ROW_AT("New", "00000"));
     assert_int_equal(account_unlink(setup->account, caller_of(setup), address, B("etag"),
                                     PATH_OF(*ROWS_OF("New"), *PREFIX_N, *LEVEL_OF_TABLE)),
                      0);
@@ -237,8 +236,7 @@ static void what_leads_to_a_local_directory_is_there(void **state)
 {
     struct setup *setup = *state;
     add_rows(setup, "New", 1);
-    struct address address = address_of(B("New\0"
-                                          "00000"));
+    struct address address = address_of(ROW_AT("New", "00000"));
     assert_int_equal(account_unlink(setup->account, caller_of(setup), address, B("etag"),
                                     PATH_OF(*ROWS_OF("New"), *PREFIX_N, *LEVEL_OF_TABLE)),
                      0);

@@ -100,12 +100,8 @@ static void assert_state(int state)
 static void one_row_that_is_not_removed(void **state)
 {
     (void)state;
-    static const struct bytes rows[] = {B("p0000\0"
-                                          "00500"),
-                                        B("p0001\0"
-                                          "00500"),
-                                        B("p0002\0"
-                                          "00899")};
+    static const struct bytes rows[] = {ROW_AT("p0000", "00500"), ROW_AT("p0001", "00500"),
+                                        ROW_AT("p0002", "00899")};
     for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
         const struct write replacing = {.kind = WRITE_UPSERT_REPLACE, .position = rows[i]};
         set_up(1);
@@ -145,21 +141,15 @@ static void a_queued_text_is_no_delete(void **state)
     bool has_changed;
     set_up(1);
     parts_add(&setup.parts, "p", 2);
-    queue_delete(B("p\0"
-                   "00000"),
-                 B("etag"));
-    queue_text(B("p\0"
-                 "00001"),
-               B("etag"));
+    queue_delete(ROW_AT("p", "00000"), B("etag"));
+    queue_text(ROW_AT("p", "00001"), B("etag"));
     assert_int_equal(look_and_watch(&has_changed), TABLE_IN_USE);
     assert_true(has_changed);
     end_text();
     tear_down();
     set_up(1);
     parts_add(&setup.parts, "p", 1);
-    queue_delete(B("p\0"
-                   "00000"),
-                 B("etag"));
+    queue_delete(ROW_AT("p", "00000"), B("etag"));
     queue_text(B("p\0new"), B("")); /* the service has no such row yet */
     assert_int_equal(look_and_watch(&has_changed), TABLE_REMOVED);
     assert_true(has_changed);
@@ -184,9 +174,7 @@ static void a_row_is_added_between_two_pages(void **state)
         int state;
     } cases[] = {
         {B("p0000\0x"), TABLE_REMOVED}, /* of the first page */
-        {B("p0001\0"
-           "00500x"),
-         TABLE_IN_USE},
+        {ROW_AT("p0001", "00500x"), TABLE_IN_USE},
         {B("p0002\0x"), TABLE_IN_USE},
     };
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {

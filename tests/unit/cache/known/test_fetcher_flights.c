@@ -70,14 +70,8 @@ static void only_what_serves_is_joined(void **state)
         {"t", {B("p\0"), B("p\x01")}, 0, 1000, true, true},    /* texts do for keys */
         {"t", {B("p\0"), B("p\0x")}, 5, 7, false, true},       /* it begins where this does */
         {"t", {B("p\0"), B("p\x01")}, -1, 1000, false, false}, /* asked before it should be */
-        {"t",
-         {B("p\0"
-            "a"),
-          B("p\x01")},
-         0,
-         1000,
-         false,
-         false}, /* its page may end before "a" */
+        {"t", {ROW_AT("p", "a"), B("p\x01")}, 0, 1000, false, false}, /* its page may end before
+                                                                           "a" */
         {"u", {B("p\0"), B("p\x01")}, 0, 1000, false, false},
         {NULL, {B("p\0"), B("p\x01")}, 0, 1000, false, false},
     };

@@ -147,12 +147,8 @@ static void rows_are_where_they_were(void **state)
 static void rows_of_a_prefix_are_where_they_were(void **state)
 {
     (void)state;
-    struct directory directory = {.kind = DIRECTORY_ENTITIES,
-                                  .table = "t",
-                                  .range = {B("b\0"
-                                              "01"),
-                                            B("b\0"
-                                              "02")}};
+    struct directory directory = {
+        .kind = DIRECTORY_ENTITIES, .table = "t", .range = {ROW_AT("b", "01"), ROW_AT("b", "02")}};
     struct truth truth = new_truth(&directory, 1000);
     truth.partition = "b";
     for (size_t i = 0; i < truth.n; i++)

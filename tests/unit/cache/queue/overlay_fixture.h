@@ -5,6 +5,9 @@
 #include "cache/queue/overlay.h"
 #include "tests/unit/fetching.h"
 
+#define PARTITION ((struct range){B("p\0"), B("p\x01")})
+#define ROW(key)  ((struct range){B("p\0" key), B("p\0" key "\x01")})
+
 struct setup {
     struct fetching fetching;
     struct overlay *overlay;

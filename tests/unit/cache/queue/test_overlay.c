@@ -3,8 +3,6 @@
 #include "tests/unit/failing_memory.h"
 #include "tests/unit/range_check.h"
 
-#define PARTITION ((struct range){B("p\0"), B("p\x01")})
-#define ROW(key)  ((struct range){B("p\0" key), B("p\0" key "\x01")})
 #define THREADS   8
 #define QUESTIONS 400 /* of each */
 
@@ -96,23 +94,13 @@ static void a_known_begin_is_not_asked_for_again(void **state)
     struct seen seen;
     struct on_miss on_miss = {.top = 1000};
     fetching_add_rows(&setup->fetching, "p", 3);
-    assert_int_equal(count_rows(setup,
-                                (struct range){B("p\0"
-                                                 "1"),
-                                               B("p\0"
-                                                 "2")},
-                                1000),
+    assert_int_equal(count_rows(setup, (struct range){ROW_AT("p", "1"), ROW_AT("p", "2")}, 1000),
                      0);
     setup->fetching.now_ms += 300;
-    struct question question = question_of(setup, (struct range){B("p\0"
-                                                                   "1"),
-                                                                 B("p\x01")});
+    struct question question = question_of(setup, (struct range){ROW_AT("p", "1"), B("p\x01")});
     assert_int_equal(count(setup, &question, &on_miss, &seen), 0);
     assert_int_equal(asked(setup), 2);
-    assert_request(&setup->fetching, 2, ASKED_QUERY,
-                   (struct range){B("p\0"
-                                    "2"),
-                                  B("p\x01")},
+    assert_request(&setup->fetching, 2, ASKED_QUERY, (struct range){ROW_AT("p", "2"), B("p\x01")},
                    1000);
     assert_int_equal(seen.requested_ms, setup->fetching.now_ms - 300); /* the older half's */
 }
@@ -120,13 +108,8 @@ static void a_known_begin_is_not_asked_for_again(void **state)
 static void what_one_query_cannot_ask_is_asked_in_pieces(void **state)
 {
     struct setup *setup = *state;
-    static const struct range across = {B("p\0"
-                                          "00001"),
-                                        B("q\0"
-                                          "00001")};
-    static const struct range expected[] = {{B("p\0"
-                                               "00001"),
-                                             B("p\x01")},
+    static const struct range across = {ROW_AT("p", "00001"), ROW_AT("q", "00001")};
+    static const struct range expected[] = {{ROW_AT("p", "00001"), B("p\x01")},
                                             {B("p\x01"), B("q\x01")}};
     struct seen seen;
     struct on_miss on_miss = {.top = 1000};
@@ -138,12 +121,7 @@ static void what_one_query_cannot_ask_is_asked_in_pieces(void **state)
     for (size_t i = 0; i < ARRAY_SIZE(expected); i++)
         assert_request(&setup->fetching, i + 1, ASKED_QUERY, expected[i], 1000);
     assert_int_equal(seen.fetched_rows, 3);
-    assert_int_equal(count_rows(setup,
-                                (struct range){B("q\0"
-                                                 "00001"),
-                                               B("q\x01")},
-                                1000),
-                     2);
+    assert_int_equal(count_rows(setup, (struct range){ROW_AT("q", "00001"), B("q\x01")}, 1000), 2);
     assert_int_equal(asked(setup), 2);
 }
 
@@ -154,9 +132,8 @@ static void only_as_far_as_something_is_found(void **state)
     struct on_miss on_miss = {.top = 1000};
     fetching_add_rows(&setup->fetching, "p", 3);
     fetching_add_rows(&setup->fetching, "q", 3);
-    struct question question = question_of(setup, (struct range){B("p\0"
-                                                                   "00001"),
-                                                                 B(POSITION_END)});
+    struct question question =
+        question_of(setup, (struct range){ROW_AT("p", "00001"), B(POSITION_END)});
     assert_int_equal(count(setup, &question, &on_miss, &seen), 2);
     assert_int_equal(asked(setup), 1);
 }
@@ -251,11 +228,7 @@ static void a_page_larger_than_the_cache_answers(void **state)
     assert_int_equal(count_rows(&setup, PARTITION, 1000), 1000);
     assert_int_equal(count_rows(&setup, ROW("00500"), 1), 1); /* it was put last */
     assert_int_equal(asked(&setup), 1);
-    assert_int_equal(count_rows(&setup,
-                                (struct range){B("p\0"
-                                                 "00999\x01"),
-                                               B("p\x01")},
-                                1000),
+    assert_int_equal(count_rows(&setup, (struct range){ROW_AT("p", "00999\x01"), B("p\x01")}, 1000),
                      500);
     assert_int_equal(asked(&setup), 2);
     tear_down(&setup);
@@ -289,12 +262,9 @@ static void a_page_that_did_not_stay_answers_by_itself(void **state)
     assert_int_equal(asked(setup), 1);
     assert_true(seen.requested_ms >= question.since.requested_ms);
     assert_true(seen.requested_ms <= setup->fetching.now_ms);
-    question = question_of(setup, (struct range){B("p\0"
-                                                   "1"),
-                                                 B("p\x01")});
+    question = question_of(setup, (struct range){ROW_AT("p", "1"), B("p\x01")});
     assert_int_equal(count(setup, &question, &on_miss, &seen), 0);
-    question.range.hi = B("q\0"
-                          "1");
+    question.range.hi = ROW_AT("q", "1");
     assert_int_equal(count(setup, &question, &on_miss, &seen), 3); /* after a piece without rows */
     assert_int_equal(asked(setup), 4);
     assert_int_equal(seen.fetched_rows, 3);

@@ -3,9 +3,6 @@
 #include "tests/unit/cache/queue/overlay_fixture.h"
 #include "tests/unit/failing_memory.h"
 
-#define PARTITION ((struct range){B("p\0"), B("p\x01")})
-#define ROW(key)  ((struct range){B("p\0" key), B("p\0" key "\x01")})
-
 /* Looks at the range: what is known, how many rows begin there, from where on nothing is known. */
 static void assert_look(struct setup *setup, struct range range, int known, size_t rows,
                         struct bytes until, int64_t requested_ms)

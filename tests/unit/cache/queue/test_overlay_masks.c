@@ -5,9 +5,6 @@
 #include "tests/unit/cache/queue/overlay_fixture.h"
 #include "tests/unit/failing_memory.h"
 
-#define PARTITION ((struct range){B("p\0"), B("p\x01")})
-#define ROW(key)  ((struct range){B("p\0" key), B("p\0" key "\x01")})
-
 static void mask(struct setup *setup, struct bytes position)
 {
     assert_int_equal(pending_mask(setup->fetching.pending, "t", position, B("etag")), 0);

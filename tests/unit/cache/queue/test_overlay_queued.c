@@ -8,7 +8,6 @@
 #define POSITIONS (2 * ROWS) /* row i stands at 2 i; 2 i + 1 is what lies after it */
 #define WORLDS    TRIALS(3000)
 #define QUESTIONS 20
-#define ROW(key)  B("p\0" key)
 
 struct model {
     unsigned random;
@@ -279,9 +278,9 @@ static void queue_three(void)
 {
     model = (struct model){0};
     fetching_add_rows(&setup.fetching, "p", 5);
-    queue_change(ROW("00001"), false);
-    queue_change(ROW("00002"), true);
-    queue_change(ROW("00007"), true);
+    queue_change(ROW_AT("p", "00001"), false);
+    queue_change(ROW_AT("p", "00002"), true);
+    queue_change(ROW_AT("p", "00007"), true);
 }
 
 static void settle_all(void)
@@ -310,12 +309,13 @@ static void make_changes(void)
 {
     struct memory_store *memory = setup.fetching.memory;
     settle_all();
-    memory_store_write(memory, &(struct write){.kind = WRITE_DELETE, .position = ROW("00001")});
+    memory_store_write(memory,
+                       &(struct write){.kind = WRITE_DELETE, .position = ROW_AT("p", "00001")});
     memory_store_write(memory, &(struct write){.kind = WRITE_UPSERT_REPLACE,
-                                               .position = ROW("00002"),
+                                               .position = ROW_AT("p", "00002"),
                                                .text = B("queued")});
     memory_store_write(memory, &(struct write){.kind = WRITE_UPSERT_REPLACE,
-                                               .position = ROW("00007"),
+                                               .position = ROW_AT("p", "00007"),
                                                .text = B("queued")});
 }
 

@@ -2,9 +2,8 @@
 /* What scans ask of an overlay: what is known already, and answers made of it. */
 #include "tests/unit/cache/queue/overlay_fixture.h"
 
-#define LINE_MAX_BYTES      ((size_t)1 << 16)
-#define ROW(partition, key) B(partition "\0" key)
-#define RANGE_FROM(lo)      ((struct range){B(lo), B(POSITION_END)})
+#define LINE_MAX_BYTES ((size_t)1 << 16)
+#define RANGE_FROM(lo) ((struct range){B(lo), B(POSITION_END)})
 
 /* `partitions` named p0000, p0001 and on, with `rows` rows each. */
 static void add_partitions(struct setup *setup, int partitions, int rows)
@@ -89,7 +88,7 @@ static void an_answer_says_how_far_it_tells_all(void **state)
     add_partitions(setup, 2, 3);
     (void)assert_keys(setup, RANGE_ALL, 2, "p0000/00000 p0000/00001 > p0000/00001+");
     (void)assert_keys(
-        setup, (struct range){ROW("p0000", "00001\x01"), B(POSITION_END)}, 2,
+        setup, (struct range){ROW_AT("p0000", "00001\x01"), B(POSITION_END)}, 2,
         "p0000/00002 > p0000/00002+"); /* one query asks for the rest of a partition */
     (void)assert_keys(setup, (struct range){B("p0000\x01"), B(POSITION_END)}, 3,
                       "p0001/00000 p0001/00001 p0001/00002 > p0001/00002+");
@@ -104,7 +103,7 @@ static void a_known_answer_is_cut_at_its_top(void **state)
     read_range(setup, RANGE_ALL, 1000, false);
     (void)assert_keys(setup, RANGE_ALL, 2, "p0000/00000 p0000/00001 > p0000/00001+");
     (void)assert_keys(setup, RANGE_ALL, 3, "p0000/00000 p0000/00001 p0000/00002 > p0000/00002+");
-    (void)assert_keys(setup, (struct range){ROW("p0001", "00002"), B(POSITION_END)}, 1,
+    (void)assert_keys(setup, (struct range){ROW_AT("p0001", "00002"), B(POSITION_END)}, 1,
                       "p0001/00002 > p0001/00002+");
     assert_int_equal(asked(setup), 1);
 }
@@ -162,13 +161,13 @@ static void a_known_page_begins_at_the_range(void **state)
     read_range(setup, second, 1000, false);
     assert_int_equal(count_known(setup, second, false), 3);
     assert_int_equal(
-        count_known(setup, (struct range){ROW("p0001", "00001"), B(POSITION_END)}, false),
+        count_known(setup, (struct range){ROW_AT("p0001", "00001"), B(POSITION_END)}, false),
         3); /* more than was asked for, and less */
     assert_int_equal(count_known(setup, RANGE_ALL, false), -1); /* what lies before is not known */
     assert_int_equal(
-        count_known(setup, (struct range){ROW("p0001", "x"), ROW("p0001", "y")}, false),
+        count_known(setup, (struct range){ROW_AT("p0001", "x"), ROW_AT("p0001", "y")}, false),
         0); /* surely nothing */
-    assert_int_equal(count_known(setup, (struct range){ROW("p0001", "x"), B("p0002\0")}, false),
+    assert_int_equal(count_known(setup, (struct range){ROW_AT("p0001", "x"), B("p0002\0")}, false),
                      -1);
     setup->fetching.now_ms += TTL_MS + 1;
     assert_int_equal(count_known(setup, second, false), -1);
@@ -209,11 +208,11 @@ static void a_miss_is_where_the_next_row_may_be(void **state)
     struct range two = {B("p0000\0"), B("p0001\x01")}, all = {B("p0000\0"), B("p0002\x01")};
     assert_misses(setup, first, first.lo, first.lo);
     read_range(setup, first, 2, false);
-    assert_misses(setup, first, B(""), ROW("p0000", "00001\x01")); /* the third row is lacking */
-    read_range(setup, (struct range){ROW("p0000", "00001\x01"), first.hi}, 1000, false);
+    assert_misses(setup, first, B(""), ROW_AT("p0000", "00001\x01")); /* the third row is lacking */
+    read_range(setup, (struct range){ROW_AT("p0000", "00001\x01"), first.hi}, 1000, false);
     assert_misses(setup, first, B(""), B(""));
     assert_misses(setup, two, B(""), first.hi);
-    assert_misses(setup, (struct range){ROW("p0000", "x"), two.hi}, first.hi, first.hi);
+    assert_misses(setup, (struct range){ROW_AT("p0000", "x"), two.hi}, first.hi, first.hi);
     read_range(setup, third, 1000, false);
     assert_misses(setup, all, B(""), first.hi); /* a hole in the midst */
     read_range(setup, (struct range){B("p0001\0"), B("p0001\x01")}, 1000, false);
@@ -227,29 +226,15 @@ static void a_whole_table_that_was_read_lacks_nothing(void **state)
     struct setup *setup = *state;
     add_partitions(setup, 30, 100);
     read_range(setup, RANGE_ALL, 1000, false);
-    assert_misses(setup, RANGE_ALL, B(""),
-                  B("p0009\0"
-                    "00099\x01"));
+    assert_misses(setup, RANGE_ALL, B(""), ROW_AT("p0009", "00099\x01"));
     read_range(setup, (struct range){B("p0010\0"), B(POSITION_END)}, 1000, false);
     read_range(setup, (struct range){B("p0020\0"), B(POSITION_END)}, 1000, false);
     read_range(setup, (struct range){B("p0009\x01"), B("p0010\0")}, 1000, false);
     read_range(setup, (struct range){B("p0019\x01"), B("p0020\0")}, 1000, false);
-    assert_misses(setup, RANGE_ALL, B(""),
-                  B("p0009\0"
-                    "00099\x01"));
-    read_range(setup,
-               (struct range){B("p0009\0"
-                                "00099\x01"),
-                              B("p0009\x01")},
-               1000, false);
-    assert_misses(setup, RANGE_ALL, B(""),
-                  B("p0019\0"
-                    "00099\x01"));
-    read_range(setup,
-               (struct range){B("p0019\0"
-                                "00099\x01"),
-                              B("p0019\x01")},
-               1000, false);
+    assert_misses(setup, RANGE_ALL, B(""), ROW_AT("p0009", "00099\x01"));
+    read_range(setup, (struct range){ROW_AT("p0009", "00099\x01"), B("p0009\x01")}, 1000, false);
+    assert_misses(setup, RANGE_ALL, B(""), ROW_AT("p0019", "00099\x01"));
+    read_range(setup, (struct range){ROW_AT("p0019", "00099\x01"), B("p0019\x01")}, 1000, false);
     assert_misses(setup, RANGE_ALL, B(""), B(""));
 }
 

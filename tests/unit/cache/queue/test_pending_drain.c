@@ -113,10 +113,8 @@ static void a_drain_of_one_row_waits_for_that_one(void **state)
     (void)state;
     struct queueing queueing;
     struct pending_limits limits = no_limits;
-    struct other drainer = drainer_of("T", (struct range){B("p\0"
-                                                            "00001"),
-                                                          B("p\0"
-                                                            "00001\x01")});
+    struct other drainer =
+        drainer_of("T", (struct range){ROW_AT("p", "00001"), ROW_AT("p", "00001\x01")});
     limits.batch_writes = 2;
     queueing_set_up(&queueing, limits);
     queue_deletes(&queueing, "p", 5, 1);
@@ -298,12 +296,8 @@ static void of_many_failures_the_last_are_kept(void **state)
         (void)snprintf(reason, sizeof(reason), "%d", i);
         fail_row(queueing, "p", i, reason);
     }
-    assert_int_equal(drain(queueing, "T",
-                           (struct range){B("p\0"
-                                            "00000"),
-                                          B("p\0"
-                                            "00000\x01")}),
-                     0);
+    assert_int_equal(
+        drain(queueing, "T", (struct range){ROW_AT("p", "00000"), ROW_AT("p", "00000\x01")}), 0);
     assert_int_equal(drain(queueing, "T", ROWS_OF("p")), 1);
     assert_string_equal(queueing->call.failure.message, "1");
 }
@@ -434,12 +428,8 @@ static void what_is_left_at_the_end_is_abandoned(void **state)
     struct queueing *queueing = *state;
     struct visited visited = {.line = {.max = 1 << 16}};
     const struct failure stall = no_answer();
-    struct page *page = row_of(B("p\0"
-                                 "00001"),
-                               B("text"));
-    struct queued_change text = text_of(B("p\0"
-                                          "00001"),
-                                        page);
+    struct page *page = row_of(ROW_AT("p", "00001"), B("text"));
+    struct queued_change text = text_of(ROW_AT("p", "00001"), page);
     queue_deletes(queueing, "q", 0, 1);
     queue_change(queueing, &text);
     queue_deletes(queueing, "p", 0, 1);

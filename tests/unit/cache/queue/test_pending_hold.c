@@ -14,8 +14,7 @@ static void a_held_delete_is_seen_and_not_sent(void **state)
     assert_int_equal(stats_of(queueing).queued, 1);
     assert_int_equal(pending_next(queueing->pending, "T", RANGE_ALL, &row, &position),
                      OVERLAID_GONE);
-    assert_bytes(buffer_bytes(&position), B("p\0"
-                                            "00001"));
+    assert_bytes(buffer_bytes(&position), ROW_AT("p", "00001"));
     assert_true(pending_is_changing_in(queueing->pending, "T"));
     assert_int_equal(due_ms(queueing), NEVER);
     hold_deletes(queueing, MINE, "p", 2, PENDING_BATCH_MAX); /* more than a batch */
@@ -235,8 +234,7 @@ static void what_another_caller_waits_for_is_not_kept(void **state)
 static void a_large_drain_sends_what_was_queued_before_it(void **state)
 {
     struct queueing *queueing = *state;
-    struct range range = {B("p\0"), B("p\0"
-                                      "00101")};
+    struct range range = {B("p\0"), ROW_AT("p", "00101")};
     hold_deletes(queueing, MINE, "p", 200, 1);
     hold_deletes(queueing, MINE, "p", 0, PENDING_BATCH_MAX + 1);
     struct other drainer = {.what = OTHER_DRAINS, .table = "T", .range = range};
@@ -256,10 +254,7 @@ static void a_large_drain_sends_what_was_queued_before_it(void **state)
 static void a_small_drain_sends_its_changes_alone(void **state)
 {
     struct queueing *queueing = *state;
-    struct range range = {B("p\0"
-                            "00003"),
-                          B("p\0"
-                            "00005")};
+    struct range range = {ROW_AT("p", "00003"), ROW_AT("p", "00005")};
     hold_deletes(queueing, MINE, "p", 1, 6);
     struct other drainer = {.what = OTHER_DRAINS, .table = "T", .range = range};
     start_waiting(queueing, &drainer, 1);
@@ -465,8 +460,7 @@ static void a_hold_without_changes_is_none(void **state)
 static void without_memory_for_a_hold_a_change_is_not_held(void **state)
 {
     struct queueing *queueing = *state;
-    struct queued_change change = delete_of(B("p\0"
-                                              "00001"));
+    struct queued_change change = delete_of(ROW_AT("p", "00001"));
     change.is_held = true;
     for (long i = 1; i <= 3; i++) { /* the change, the partition, the hold */
         claim(queueing, change.write.position);

@@ -396,9 +396,7 @@ static void a_claim_of_what_is_sent_goes_before_the_others_if_it_is_sent_again(v
 static void what_a_caller_waits_for_comes_first(void **state)
 {
     struct queueing *queueing = *state;
-    struct other claimer = {.what = OTHER_CLAIMS,
-                            .position = B("c\0"
-                                          "00001")};
+    struct other claimer = {.what = OTHER_CLAIMS, .position = ROW_AT("c", "00001")};
     struct other drainer = {
         .what = OTHER_DRAINS, .table = "T", .range = {B("b\0"), B("b" POSITION_AFTER)}};
     queueing->now_ms = 5000;

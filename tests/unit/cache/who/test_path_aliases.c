@@ -110,7 +110,7 @@ static void a_directory_above_partitions_is_not_recorded(void **state)
     struct path path;
     const struct caller caller = {.process = RSYNC};
     const struct directory_path *all = path_of(&path, "t", "N+", "Newt"),
-                                level = {path.steps + 1, all->n - 1}, none = {0};
+                                level = {.steps = path.steps + 1, .n = all->n - 1}, none = {0};
     path_aliases_note(setup->aliases, &caller, &level);
     path_aliases_note(setup->aliases, &caller, &none);
     assert_false(differs(setup, "", "N"));

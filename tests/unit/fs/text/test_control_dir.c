@@ -80,10 +80,7 @@ static void a_failure_names_the_path(void **state)
     assert_path("t", B("a+"), true, B("/t/a#2B+"));
     assert_path("t", B("a+\0r+"), false, B("/t/a#2B/r+.json"));
     assert_path("t", B("a+\0r+"), true, B("/t/a#2B/r#2B+"));
-    assert_path("t",
-                B("\0"
-                  "2024"),
-                true, B("/t/#00/2024+"));
+    assert_path("t", ROW_AT("", "2024"), true, B("/t/#00/2024+"));
     /* of a cut name that cannot be a prefix's, what leads there */
     assert_path("t", B("a/b"), true, B("/t/"));
 }

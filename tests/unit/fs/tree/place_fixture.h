@@ -5,8 +5,6 @@
 #include "fs/tree/place.h"
 #include "tests/unit/unit.h"
 
-#define AT(partition, row) B(partition "\0" row) /* a position */
-
 /* Looks up each component of the path in the one before, from the root of all tables. */
 static inline int follow(enum directory_kind layout, const char *path, struct place *ret)
 {

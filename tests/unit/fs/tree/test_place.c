@@ -11,7 +11,7 @@ static void a_path_becomes_the_keys_of_an_entity(void **state)
     follow_to(DIRECTORY_FLAT, "packages/a#2B/13.0.1.json", &entity);
     assert_int_equal(entity.kind, PLACE_ENTITY);
     assert_string_equal(place_address(&entity).table, "packages");
-    assert_bytes(place_address(&entity).position, AT("a+", "13.0.1"));
+    assert_bytes(place_address(&entity).position, ROW_AT("a+", "13.0.1"));
     assert_int_equal(place_child(&entity, B("below"), &none), -ENOTDIR);
     place_finish(&entity);
 }
@@ -179,7 +179,7 @@ static void flat_lists_all_partitions(void **state)
         {"table/N+/Ne+/.flat", DIRECTORY_FLAT, B("Ne"), B("Nf")},
         {"table/.flat/zlib", DIRECTORY_ENTITIES, B("zlib\0"), B("zlib\x01")},
         {"table/N+/.flat/Newton", DIRECTORY_ENTITIES, B("Newton\0"), B("Newton\x01")},
-        {"table/.flat/p/2024+", DIRECTORY_ENTITIES, AT("p", "2024"), AT("p", "2025")},
+        {"table/.flat/p/2024+", DIRECTORY_ENTITIES, ROW_AT("p", "2024"), ROW_AT("p", "2025")},
     };
     static const char *const absent_below_a_level[] = {".flat",
                                                        "table/.flat/.flat",
@@ -193,7 +193,7 @@ static void flat_lists_all_partitions(void **state)
     static const struct expected_directory in_flat_layout[] = {
         {"table", DIRECTORY_FLAT, B(""), B("\xff")},
         {"table/p", DIRECTORY_ENTITIES, B("p\0"), B("p\x01")},
-        {"table/p/2024+", DIRECTORY_ENTITIES, AT("p", "2024"), AT("p", "2025")},
+        {"table/p/2024+", DIRECTORY_ENTITIES, ROW_AT("p", "2024"), ROW_AT("p", "2025")},
         {"table/.flat", DIRECTORY_FLAT, B(""), B("\xff")},
     };
     static const char *const absent_in_flat_layout[] = {"table/N+", "table/N+/Newton",
@@ -209,9 +209,9 @@ static void row_keys_have_prefixes_too(void **state)
 {
     (void)state;
     static const struct expected_directory expected[] = {
-        {"table/p/2024-05+", DIRECTORY_ENTITIES, AT("p", "2024-05"), AT("p", "2024-06")},
-        {"table/p/2024-05+/2024-05-1+", DIRECTORY_ENTITIES, AT("p", "2024-05-1"),
-         AT("p", "2024-05-2")},
+        {"table/p/2024-05+", DIRECTORY_ENTITIES, ROW_AT("p", "2024-05"), ROW_AT("p", "2024-06")},
+        {"table/p/2024-05+/2024-05-1+", DIRECTORY_ENTITIES, ROW_AT("p", "2024-05-1"),
+         ROW_AT("p", "2024-05-2")},
         {"table/p/a.json+", DIRECTORY_ENTITIES, B("p\0a.json"), B("p\0a.jsoo")},
         {"table/p/#2Ejson+", DIRECTORY_ENTITIES, B("p\0.json"), B("p\0.jsoo")},
         {"table/p/a#2B+", DIRECTORY_ENTITIES, B("p\0a+"), B("p\0a,")},
@@ -230,9 +230,9 @@ static void entities_lie_below_prefixes_of_their_row_key(void **state)
         const char *path;
         struct bytes position;
     } entities[] = {
-        {"table/p/2024-05+/2024-05-07.json", AT("p", "2024-05-07")},
-        {"table/p/2024-05+/2024-05.json", AT("p", "2024-05")},
-        {"table/p/2024-05+/2024-05-1+/2024-05-10.json", AT("p", "2024-05-10")},
+        {"table/p/2024-05+/2024-05-07.json", ROW_AT("p", "2024-05-07")},
+        {"table/p/2024-05+/2024-05.json", ROW_AT("p", "2024-05")},
+        {"table/p/2024-05+/2024-05-1+/2024-05-10.json", ROW_AT("p", "2024-05-10")},
         {"table/p/a+.json", B("p\0a+")},
         {"table/p/#00.json", B("p\0")},
         {"table/p/a.json+/a.json.json", B("p\0a.json")},

@@ -32,7 +32,8 @@ static void a_filter_is_a_directory_with_another_listing(void **state)
                     "(A) and (B)");
     assert_filtered("table/.filter/A/.filter/B/.filter/C or D", DIRECTORY_FLAT, B(""), B("\xff"),
                     "((A) and (B)) and (C or D)");
-    assert_filtered("table/.filter/A/p/1+", DIRECTORY_ENTITIES, AT("p", "1"), AT("p", "2"), "A");
+    assert_filtered("table/.filter/A/p/1+", DIRECTORY_ENTITIES, ROW_AT("p", "1"), ROW_AT("p", "2"),
+                    "A");
     assert_filtered("table/.filter/A eq 'a#2Fb#23#2F'", DIRECTORY_FLAT, B(""), B("\xff"),
                     "A eq 'a/b#/'");
     static const char *const absent[] = {".filter", "table/.filter/A/N+", "table/.filter/A/.flat",

@@ -94,14 +94,8 @@ static void another_path_differs(void **state)
     assert_true(differs(setup, "", "Newt"));
     assert_false(differs(setup, "N+", "New"));
     assert_false(differs_as(setup, RSYNC, "s", "N+", "Newt"));
-}
-
-static void all_directories_above_count(void **state)
-{
-    struct setup *setup = *state;
-    use(setup, "Ne+", "Newt");
-    assert_true(differs(setup, "N+Ne+", "Newt"));
-    assert_false(differs(setup, "Ne+", "Newt"));
+    use(setup, "Ne+", "News"); /* all directories above count */
+    assert_true(differs(setup, "N+Ne+", "News"));
 }
 
 static void a_directory_above_partitions_is_not_recorded(void **state)
@@ -144,7 +138,6 @@ static void processes_are_kept_apart(void **state)
 static void a_prefix_of_row_keys_is_in_its_partition(void **state)
 {
     struct setup *setup = *state;
-    struct path path;
     const struct caller caller = {.process = RSYNC};
     const struct directory below[] = {
         {.kind = DIRECTORY_ENTITIES, .table = "t", .range = {B("Newt\0001"), B("Newt\0002")}},
@@ -159,11 +152,6 @@ static void a_prefix_of_row_keys_is_in_its_partition(void **state)
     use(setup, "N+", "Newt");
     assert_true(path_aliases_differ(setup->aliases, &caller,
                                     &(struct directory_path){.steps = below, .n = 3}));
-    (void)path_of(&path, "t", "N+", "Newt");
-    path_aliases_note(setup->aliases, &caller,
-                      &(struct directory_path){.steps = path.steps + 1, .n = 2}); /* no partition */
-    assert_false(path_aliases_differ(setup->aliases, &caller,
-                                     &(struct directory_path){.steps = path.steps + 1, .n = 2}));
 }
 
 static void below_flat_nothing_differs(void **state)
@@ -334,7 +322,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST_WITH(aliases, another_path_differs),
-        TEST_WITH(aliases, all_directories_above_count),
         TEST_WITH(aliases, a_directory_above_partitions_is_not_recorded),
         TEST_WITH(aliases, the_two_last_paths_suffice),
         TEST_WITH(aliases, processes_are_kept_apart),

@@ -292,38 +292,34 @@ static void set_up_random(struct setup *setup)
     assert_int_equal(asked(setup), 3);
 }
 
+DEFINE_FIXTURE(random_rows, struct setup, set_up_random(test), tear_down(test))
+
 /* Absent names are known up to the next row, and after the last one up to the partition's end. */
 static void where_a_name_was_absent_the_gap_is_asked_for(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up_random(&setup);
-    by_name_absent(setup.by_name, "t", ROW_AT("p0000", "00300x")); /* it was got */
-    assert_true(opens(&setup, ROW_AT("p0000", "00400x1")));
-    assert_fetch(&setup, 4, ROW_AT("p0000", "00400x1"), B("p0000\x01"), 1);
-    assert_true(opens(&setup, ROW_AT("p0000", "00400x2")));
-    assert_true(opens(&setup, ROW_AT("p0000", "00401")));
-    assert_true(opens(&setup, ROW_AT("p0000", "z")));
-    assert_fetch(&setup, 5, ROW_AT("p0000", "z"), B("p0000\x01"), 1);
-    assert_true(opens(&setup, ROW_AT("p0000", "zz")));
-    assert_int_equal(asked(&setup), 5);
-    assert_true(opens(&setup, ROW_AT("p0000", "00500"))); /* a row, in one request, too */
-    assert_fetch(&setup, 6, ROW_AT("p0000", "00500"), B("p0000\x01"), 1);
-    tear_down(&setup);
+    struct setup *setup = *state;
+    by_name_absent(setup->by_name, "t", ROW_AT("p0000", "00300x")); /* it was got */
+    assert_true(opens(setup, ROW_AT("p0000", "00400x1")));
+    assert_fetch(setup, 4, ROW_AT("p0000", "00400x1"), B("p0000\x01"), 1);
+    assert_true(opens(setup, ROW_AT("p0000", "00400x2")));
+    assert_true(opens(setup, ROW_AT("p0000", "00401")));
+    assert_true(opens(setup, ROW_AT("p0000", "z")));
+    assert_fetch(setup, 5, ROW_AT("p0000", "z"), B("p0000\x01"), 1);
+    assert_true(opens(setup, ROW_AT("p0000", "zz")));
+    assert_int_equal(asked(setup), 5);
+    assert_true(opens(setup, ROW_AT("p0000", "00500"))); /* a row, in one request, too */
+    assert_fetch(setup, 6, ROW_AT("p0000", "00500"), B("p0000\x01"), 1);
 }
 
 static void elsewhere_and_later_it_is_not(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up_random(&setup);
-    by_name_absent(setup.by_name, "t", ROW_AT("p0000", "00300x"));
-    assert_false(opens(&setup, ROW_AT("p0001", "00300x")));
-    assert_int_equal(asked(&setup), 3);
-    setup.fetching.now_ms += TTL_MS;
-    assert_false(opens(&setup, ROW_AT("p0000", "00400x")));
-    assert_int_equal(asked(&setup), 3);
-    tear_down(&setup);
+    struct setup *setup = *state;
+    by_name_absent(setup->by_name, "t", ROW_AT("p0000", "00300x"));
+    assert_false(opens(setup, ROW_AT("p0001", "00300x")));
+    assert_int_equal(asked(setup), 3);
+    setup->fetching.now_ms += TTL_MS;
+    assert_false(opens(setup, ROW_AT("p0000", "00400x")));
+    assert_int_equal(asked(setup), 3);
 }
 
 static void no_such_row_is_known_afterwards(void **state)
@@ -452,14 +448,11 @@ static int no_table(struct memory_store *self, size_t number, struct call *call)
 /* A refusal may be that of the row after. */
 static void a_gap_that_is_refused_is_left_to_the_caller(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up_random(&setup);
-    by_name_absent(setup.by_name, "t", ROW_AT("p0000", "00300x"));
-    setup.fetching.memory->fault = refuse;
-    assert_false(opens(&setup, ROW_AT("p0000", "00400x")));
-    assert_int_equal(asked(&setup), 4);
-    tear_down(&setup);
+    struct setup *setup = *state;
+    by_name_absent(setup->by_name, "t", ROW_AT("p0000", "00300x"));
+    setup->fetching.memory->fault = refuse;
+    assert_false(opens(setup, ROW_AT("p0000", "00400x")));
+    assert_int_equal(asked(setup), 4);
 }
 
 static void no_such_table_costs_one_request(void **state)
@@ -478,14 +471,11 @@ static void no_such_table_costs_one_request(void **state)
 
 static void no_such_table_behind_an_absent_name_costs_one(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up_random(&setup);
-    by_name_absent(setup.by_name, "t", ROW_AT("p0000", "00300x"));
-    setup.fetching.memory->fault = no_table;
-    assert_int_equal(open_at(&setup, "t", ROW_AT("p0000", "00400x"), false).r, -ENOENT);
-    assert_int_equal(asked(&setup), 4);
-    tear_down(&setup);
+    struct setup *setup = *state;
+    by_name_absent(setup->by_name, "t", ROW_AT("p0000", "00300x"));
+    setup->fetching.memory->fault = no_table;
+    assert_int_equal(open_at(setup, "t", ROW_AT("p0000", "00400x"), false).r, -ENOENT);
+    assert_int_equal(asked(setup), 4);
 }
 
 int main(void)
@@ -501,16 +491,16 @@ int main(void)
         cmocka_unit_test(the_first_unknown_row_begins_again),
         cmocka_unit_test(far_from_the_begin_it_goes_on_inside),
         cmocka_unit_test(random_rows_are_left_to_the_caller),
-        cmocka_unit_test(where_a_name_was_absent_the_gap_is_asked_for),
-        cmocka_unit_test(elsewhere_and_later_it_is_not),
+        TEST_WITH(random_rows, where_a_name_was_absent_the_gap_is_asked_for),
+        TEST_WITH(random_rows, elsewhere_and_later_it_is_not),
         cmocka_unit_test(no_such_row_is_known_afterwards),
         cmocka_unit_test(a_caller_joins_a_flight_of_another),
         cmocka_unit_test(a_caller_that_joined_in_vain_asks_by_itself),
         cmocka_unit_test(a_refusal_across_a_border_is_forgiven),
         cmocka_unit_test(a_refusal_inside_the_partition_is_forgiven),
-        cmocka_unit_test(a_gap_that_is_refused_is_left_to_the_caller),
+        TEST_WITH(random_rows, a_gap_that_is_refused_is_left_to_the_caller),
         cmocka_unit_test(no_such_table_costs_one_request),
-        cmocka_unit_test(no_such_table_behind_an_absent_name_costs_one),
+        TEST_WITH(random_rows, no_such_table_behind_an_absent_name_costs_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

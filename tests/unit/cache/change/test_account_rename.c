@@ -31,54 +31,48 @@ static void a_rename_is_one_request(void **state)
     }
 }
 
+DEFINE_FIXTURE(stored_names, struct setup, set_up_names(test, (struct setup_options){0}, true),
+               tear_down(test))
+
 static void the_other_way_round_too(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up_names(&setup, (struct setup_options){0}, true);
-    assert_int_equal(rename_to(&setup, B_, A, EDIT_OVER, TEXT_OF("a", "9")), 0);
-    assert_requests(&setup, "write p/a and p/b");
-    assert_both(&setup, TEXT_OF("a", "9"), B_, NULL);
-    tear_down(&setup);
+    struct setup *setup = *state;
+    assert_int_equal(rename_to(setup, B_, A, EDIT_OVER, TEXT_OF("a", "9")), 0);
+    assert_requests(setup, "write p/a and p/b");
+    assert_both(setup, TEXT_OF("a", "9"), B_, NULL);
 }
+
+DEFINE_FIXTURE(names, struct setup, set_up_names(test, (struct setup_options){0}, false),
+               tear_down(test))
 
 static void a_listing_shows_it(void **state)
 {
-    (void)state;
-    struct setup setup;
+    struct setup *setup = *state;
     struct listing_entry entry;
-    set_up_names(&setup, (struct setup_options){0}, false);
-    assert_int_equal(list(&setup, ROWS_OF("p"), false), 1);
-    assert_int_equal(rename_to(&setup, A, B_, EDIT_NEW, B_1), 0);
-    memory_store_forget_diary(setup.memory);
-    struct listing *listing = open_listing(&setup, ROWS_OF("p"));
-    assert_int_equal(next_entry(&setup, listing, 0, false, &entry), 1);
+    assert_int_equal(list(setup, ROWS_OF("p"), false), 1);
+    assert_int_equal(rename_to(setup, A, B_, EDIT_NEW, B_1), 0);
+    memory_store_forget_diary(setup->memory);
+    struct listing *listing = open_listing(setup, ROWS_OF("p"));
+    assert_int_equal(next_entry(setup, listing, 0, false, &entry), 1);
     assert_bytes(entry.key, B("b"));
-    assert_end(&setup, listing, 1);
+    assert_end(setup, listing, 1);
     listing_close(listing);
-    assert_request_count(&setup, 0);
-    tear_down(&setup);
+    assert_request_count(setup, 0);
 }
 
 static void two_spellings_of_one_name_send_nothing(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up_names(&setup, (struct setup_options){0}, false);
-    assert_int_equal(rename_to(&setup, A, A, EDIT_OVER, NULL), 0);
-    assert_int_equal(rename_to(&setup, A, A, EDIT_EXCLUSIVE, NULL), -EEXIST);
-    assert_requests(&setup, "");
-    tear_down(&setup);
+    struct setup *setup = *state;
+    assert_int_equal(rename_to(setup, A, A, EDIT_OVER, NULL), 0);
+    assert_int_equal(rename_to(setup, A, A, EDIT_EXCLUSIVE, NULL), -EEXIST);
+    assert_requests(setup, "");
 }
 
 static void without_an_entity_nothing_is_sent(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up_names(&setup, (struct setup_options){0}, false);
-    assert_int_equal(rename_to(&setup, B_, A, EDIT_OVER, NULL), -ENOENT);
-    assert_requests(&setup, "");
-    tear_down(&setup);
+    struct setup *setup = *state;
+    assert_int_equal(rename_to(setup, B_, A, EDIT_OVER, NULL), -ENOENT);
+    assert_requests(setup, "");
 }
 
 static void read_only_comes_first(void **state)
@@ -93,16 +87,13 @@ static void read_only_comes_first(void **state)
 
 static void an_emptied_partition_stays(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up_names(&setup, (struct setup_options){0}, false);
-    assert_int_equal(rename_to(&setup, A, B("q\0a"), EDIT_NEW,
+    struct setup *setup = *state;
+    assert_int_equal(rename_to(setup, A, B("q\0a"), EDIT_NEW,
                                "{\n  \"PartitionKey\": \"q\",\n  \"RowKey\": \"a\",\n"
                                "  \"a\": 1\n}\n"),
                      0);
-    assert_requests(&setup, "write q/a, write p/a");
-    assert_partition_found(&setup, "p", 0);
-    tear_down(&setup);
+    assert_requests(setup, "write q/a, write p/a");
+    assert_partition_found(setup, "p", 0);
 }
 
 static void another_is_faster(void **state)
@@ -168,17 +159,14 @@ static int change_again(struct memory_store *memory, size_t number, struct call 
 
 static void an_entity_that_changes_all_the_time_is_given_up(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up_names(&setup, (struct setup_options){0}, true);
-    other.setup = &setup;
-    setup.memory->fault = change_again;
-    assert_int_equal(rename_to(&setup, A, B_, EDIT_OVER, NULL), -ETIMEDOUT);
-    assert_string_equal(setup.caller.call.failure.message, "other clients keep changing it");
-    setup.memory->fault = NULL;
-    assert_found(&setup, A, A_2);
-    assert_found(&setup, B_, B_9);
-    tear_down(&setup);
+    struct setup *setup = *state;
+    other.setup = setup;
+    setup->memory->fault = change_again;
+    assert_int_equal(rename_to(setup, A, B_, EDIT_OVER, NULL), -ETIMEDOUT);
+    assert_string_equal(setup->caller.call.failure.message, "other clients keep changing it");
+    setup->memory->fault = NULL;
+    assert_found(setup, A, A_2);
+    assert_found(setup, B_, B_9);
 }
 
 static void a_refusal_changes_nothing(void **state)
@@ -297,61 +285,55 @@ static void what_the_service_has_keeps_its_types(void **state)
 
 static void what_cannot_be_stored_is_not_renamed(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up_names(&setup, (struct setup_options){0}, true);
-    another_stores(&setup, A, NONE_IN("a"));
-    setup.now_ms += TTL_MS + 1;
-    assert_int_equal(rename_to(&setup, A, B_, EDIT_OVER, NULL), -EINVAL);
-    assert_string_equal(setup.caller.call.failure.message,
+    struct setup *setup = *state;
+    another_stores(setup, A, NONE_IN("a"));
+    setup->now_ms += TTL_MS + 1;
+    assert_int_equal(rename_to(setup, A, B_, EDIT_OVER, NULL), -EINVAL);
+    assert_string_equal(setup->caller.call.failure.message,
                         "line 5, column 8: a: no Edm.Guid: \"none\"");
-    assert_requests_at(&setup, "p/a");
-    assert_both(&setup, NONE_IN("a"), B_, B_9);
+    assert_requests_at(setup, "p/a");
+    assert_both(setup, NONE_IN("a"), B_, B_9);
 
-    memory_store_write_bad(setup.memory, A, BAD_ROW);
-    setup.now_ms += TTL_MS + 1;
-    memory_store_forget_diary(setup.memory);
-    assert_int_equal(rename_to(&setup, A, B_, EDIT_OVER, NULL), -EIO);
-    assert_string_equal(setup.caller.call.failure.message,
+    memory_store_write_bad(setup->memory, A, BAD_ROW);
+    setup->now_ms += TTL_MS + 1;
+    memory_store_forget_diary(setup->memory);
+    assert_int_equal(rename_to(setup, A, B_, EDIT_OVER, NULL), -EIO);
+    assert_string_equal(setup->caller.call.failure.message,
                         "what the service has cannot be understood: an object or array as a "
                         "property's value: a");
-    assert_requests_at(&setup, "p/a");
-    assert_both(&setup, BAD_ROW, B_, B_9);
-    tear_down(&setup);
+    assert_requests_at(setup, "p/a");
+    assert_both(setup, BAD_ROW, B_, B_9);
 }
 
 static void a_bad_row_is_replaced_by_a_rename(void **state)
 {
-    (void)state;
-    struct setup setup;
-    set_up_names(&setup, (struct setup_options){0}, true);
-    memory_store_write_bad(setup.memory, A, BAD_ROW);
-    setup.now_ms += TTL_MS + 1;
-    assert_int_equal(rename_to(&setup, B_, A, EDIT_OVER, TEXT_OF("a", "9")), 0);
-    assert_both(&setup, TEXT_OF("a", "9"), B_, NULL);
-    tear_down(&setup);
+    struct setup *setup = *state;
+    memory_store_write_bad(setup->memory, A, BAD_ROW);
+    setup->now_ms += TTL_MS + 1;
+    assert_int_equal(rename_to(setup, B_, A, EDIT_OVER, TEXT_OF("a", "9")), 0);
+    assert_both(setup, TEXT_OF("a", "9"), B_, NULL);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_rename_is_one_request),
-        cmocka_unit_test(the_other_way_round_too),
-        cmocka_unit_test(a_listing_shows_it),
-        cmocka_unit_test(two_spellings_of_one_name_send_nothing),
-        cmocka_unit_test(without_an_entity_nothing_is_sent),
+        TEST_WITH(stored_names, the_other_way_round_too),
+        TEST_WITH(names, a_listing_shows_it),
+        TEST_WITH(names, two_spellings_of_one_name_send_nothing),
+        TEST_WITH(names, without_an_entity_nothing_is_sent),
         cmocka_unit_test(read_only_comes_first),
-        cmocka_unit_test(an_emptied_partition_stays),
+        TEST_WITH(names, an_emptied_partition_stays),
         cmocka_unit_test(another_is_faster),
-        cmocka_unit_test(an_entity_that_changes_all_the_time_is_given_up),
+        TEST_WITH(stored_names, an_entity_that_changes_all_the_time_is_given_up),
         cmocka_unit_test(a_refusal_changes_nothing),
         cmocka_unit_test(a_lost_answer_is_found_out),
         cmocka_unit_test(a_lost_request_is_reported),
         cmocka_unit_test(after_a_lost_answer_others_lose_nothing),
         cmocka_unit_test(what_the_process_knew_goes_along),
         cmocka_unit_test(what_the_service_has_keeps_its_types),
-        cmocka_unit_test(what_cannot_be_stored_is_not_renamed),
-        cmocka_unit_test(a_bad_row_is_replaced_by_a_rename),
+        TEST_WITH(stored_names, what_cannot_be_stored_is_not_renamed),
+        TEST_WITH(stored_names, a_bad_row_is_replaced_by_a_rename),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

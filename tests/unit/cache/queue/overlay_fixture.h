@@ -12,6 +12,7 @@ struct setup {
     struct fetching fetching;
     struct overlay *overlay;
     struct caller caller; /* of the last question */
+    struct seen seen;     /* by the last count_top; it has no rows any more */
 };
 
 static inline void set_up_with(struct setup *setup, struct fetching_options options)
@@ -50,6 +51,12 @@ static inline int count(struct setup *setup, const struct question *question,
     assert_true(rows > 0);
     run_finish(&ret->run);
     return rows;
+}
+
+static inline int count_top(struct setup *setup, const struct question *question, int top)
+{
+    struct on_miss on_miss = {.top = top};
+    return count(setup, question, &on_miss, &setup->seen);
 }
 
 /* All rows of the question's range, as overlay_next gives them: the last character of each

@@ -6,38 +6,33 @@
 #define THREADS   8
 #define QUESTIONS 400 /* of each */
 
-/* The same where only the number matters. */
 static int count_rows(struct setup *setup, struct range range, int top)
 {
     struct question question = question_of(setup, range);
-    struct on_miss on_miss = {.top = top};
-    struct seen seen;
-    return count(setup, &question, &on_miss, &seen);
+    return count_top(setup, &question, top);
 }
 
 static void what_is_missed_is_read_and_then_known(void **state)
 {
     struct setup *setup = *state;
-    struct seen seen;
-    struct on_miss on_miss = {.top = 1000};
     fetching_add_rows(&setup->fetching, "p", 3);
     struct question question = question_of(setup, PARTITION);
-    assert_int_equal(count(setup, &question, &on_miss, &seen), 3);
+    assert_int_equal(count_top(setup, &question, 1000), 3);
     assert_int_equal(asked(setup), 1);
     assert_request(&setup->fetching, 1, ASKED_QUERY, PARTITION, 1000);
-    assert_true(seen.was_fetched);
-    assert_int_equal(seen.fetched_rows, 3);
-    assert_true(seen.fetched_bytes > 3 * sizeof("p|00000"));
-    assert_int_equal(seen.requested_ms, setup->fetching.now_ms);
+    assert_true(setup->seen.was_fetched);
+    assert_int_equal(setup->seen.fetched_rows, 3);
+    assert_true(setup->seen.fetched_bytes > 3 * sizeof("p|00000"));
+    assert_int_equal(setup->seen.requested_ms, setup->fetching.now_ms);
 
     setup->fetching.now_ms += TTL_MS;
     question = question_of(setup, ROW("00001"));
-    assert_int_equal(count(setup, &question, &on_miss, &seen), 1);
+    assert_int_equal(count_top(setup, &question, 1000), 1);
     assert_int_equal(asked(setup), 1);
-    assert_false(seen.was_fetched);
-    assert_int_equal(seen.fetched_rows, 0);
-    assert_int_equal(seen.fetched_bytes, 0);
-    assert_int_equal(seen.requested_ms, setup->fetching.now_ms - TTL_MS);
+    assert_false(setup->seen.was_fetched);
+    assert_int_equal(setup->seen.fetched_rows, 0);
+    assert_int_equal(setup->seen.fetched_bytes, 0);
+    assert_int_equal(setup->seen.requested_ms, setup->fetching.now_ms - TTL_MS);
     assert_int_equal(count_rows(setup, ROW("00003"), 1), 0); /* a gap is a sure no */
     assert_int_equal(asked(setup), 1);
 
@@ -74,14 +69,12 @@ static void rows_come_from_where_the_question_begins(void **state)
 static void a_miss_asks_for_as_many_rows_as_it_is_told(void **state)
 {
     struct setup *setup = *state;
-    struct seen seen;
     fetching_add_rows(&setup->fetching, "p", 100);
     struct range rest = {ROW("00010").lo, PARTITION.hi};
     struct question question = question_of(setup, rest);
-    struct on_miss on_miss = {.top = 20};
-    assert_int_equal(count(setup, &question, &on_miss, &seen), 20);
+    assert_int_equal(count_top(setup, &question, 20), 20);
     assert_request(&setup->fetching, 1, ASKED_QUERY, rest, 20);
-    assert_int_equal(seen.fetched_rows, 20);
+    assert_int_equal(setup->seen.fetched_rows, 20);
     assert_int_equal(count_rows(setup, ROW("00029"), 1), 1);
     assert_int_equal(asked(setup), 1);
     assert_int_equal(count_rows(setup, ROW("00050"), 1), 1);
@@ -91,18 +84,16 @@ static void a_miss_asks_for_as_many_rows_as_it_is_told(void **state)
 static void a_known_begin_is_not_asked_for_again(void **state)
 {
     struct setup *setup = *state;
-    struct seen seen;
-    struct on_miss on_miss = {.top = 1000};
     fetching_add_rows(&setup->fetching, "p", 3);
     assert_int_equal(count_rows(setup, (struct range){ROW_AT("p", "1"), ROW_AT("p", "2")}, 1000),
                      0);
     setup->fetching.now_ms += 300;
     struct question question = question_of(setup, (struct range){ROW_AT("p", "1"), B("p\x01")});
-    assert_int_equal(count(setup, &question, &on_miss, &seen), 0);
+    assert_int_equal(count_top(setup, &question, 1000), 0);
     assert_int_equal(asked(setup), 2);
     assert_request(&setup->fetching, 2, ASKED_QUERY, (struct range){ROW_AT("p", "2"), B("p\x01")},
                    1000);
-    assert_int_equal(seen.requested_ms, setup->fetching.now_ms - 300); /* the older half's */
+    assert_int_equal(setup->seen.requested_ms, setup->fetching.now_ms - 300); /* the older half's */
 }
 
 static void what_one_query_cannot_ask_is_asked_in_pieces(void **state)
@@ -111,16 +102,14 @@ static void what_one_query_cannot_ask_is_asked_in_pieces(void **state)
     static const struct range across = {ROW_AT("p", "00001"), ROW_AT("q", "00001")};
     static const struct range expected[] = {{ROW_AT("p", "00001"), B("p\x01")},
                                             {B("p\x01"), B("q\x01")}};
-    struct seen seen;
-    struct on_miss on_miss = {.top = 1000};
     fetching_add_rows(&setup->fetching, "p", 1);
     fetching_add_rows(&setup->fetching, "q", 3);
     struct question question = question_of(setup, across);
-    assert_int_equal(count(setup, &question, &on_miss, &seen), 1);
+    assert_int_equal(count_top(setup, &question, 1000), 1);
     assert_int_equal(asked(setup), ARRAY_SIZE(expected));
     for (size_t i = 0; i < ARRAY_SIZE(expected); i++)
         assert_request(&setup->fetching, i + 1, ASKED_QUERY, expected[i], 1000);
-    assert_int_equal(seen.fetched_rows, 3);
+    assert_int_equal(setup->seen.fetched_rows, 3);
     assert_int_equal(count_rows(setup, (struct range){ROW_AT("q", "00001"), B("q\x01")}, 1000), 2);
     assert_int_equal(asked(setup), 2);
 }
@@ -128,13 +117,11 @@ static void what_one_query_cannot_ask_is_asked_in_pieces(void **state)
 static void only_as_far_as_something_is_found(void **state)
 {
     struct setup *setup = *state;
-    struct seen seen;
-    struct on_miss on_miss = {.top = 1000};
     fetching_add_rows(&setup->fetching, "p", 3);
     fetching_add_rows(&setup->fetching, "q", 3);
     struct question question =
         question_of(setup, (struct range){ROW_AT("p", "00001"), B(POSITION_END)});
-    assert_int_equal(count(setup, &question, &on_miss, &seen), 2);
+    assert_int_equal(count_top(setup, &question, 1000), 2);
     assert_int_equal(asked(setup), 1);
 }
 
@@ -159,24 +146,22 @@ static void keys_are_asked_for_where_they_suffice(void **state)
 static void tables_are_asked_about_alike(void **state)
 {
     struct setup *setup = *state;
-    struct seen seen;
-    struct on_miss on_miss = {.top = 1000};
     setup->fetching.memory->max_rows = 2;
     memory_store_add_table(setup->fetching.memory, "c");
     memory_store_add_table(setup->fetching.memory, "a");
     memory_store_add_table(setup->fetching.memory, "b");
     struct question question = question_of(setup, (struct range){B("b"), B("b\x01")});
     question.table = NULL;
-    assert_int_equal(count(setup, &question, &on_miss, &seen), 1);
+    assert_int_equal(count_top(setup, &question, 1000), 1);
     assert_int_equal(asked(setup), 2); /* the first page had none of this name */
     memory_store_forget_diary(setup->fetching.memory);
     question.range = RANGE_ALL;
     setup->fetching.now_ms += TTL_MS + 1;
     question.since = fetching_since_ttl(&setup->fetching);
-    assert_int_equal(count(setup, &question, &on_miss, &seen), 3);
+    assert_int_equal(count_top(setup, &question, 1000), 3);
     assert_int_equal(asked(setup), 2);
     question.range = (struct range){B("d"), B("d\x01")};
-    assert_int_equal(count(setup, &question, &on_miss, &seen), 0);
+    assert_int_equal(count_top(setup, &question, 1000), 0);
     assert_int_equal(asked(setup), 2);
 }
 
@@ -186,18 +171,16 @@ static void a_table_that_was_read_is_there(void **state)
     struct setup setup;
     set_up_with(&setup, (struct fetching_options){.faults = "fail=query:2:404:TableNotFound"});
     fetching_add_rows(&setup.fetching, "p", 3);
-    struct seen seen;
-    struct on_miss on_miss = {.top = 1};
     struct question question = question_of(&setup, (struct range){B("t"), B("t\x01")});
     question.table = NULL;
     assert_int_equal(count_rows(&setup, PARTITION, 1000), 3);
-    assert_int_equal(count(&setup, &question, &on_miss, &seen), 1);
+    assert_int_equal(count_top(&setup, &question, 1), 1);
     assert_int_equal(asked(&setup), 1);
     setup.fetching.now_ms += TTL_MS + 1;
     assert_int_equal(count_rows(&setup, PARTITION, 1000), -ENOENT);
     assert_string_equal(setup.caller.call.failure.code, "TableNotFound");
     question.since = fetching_since_ttl(&setup.fetching);
-    assert_int_equal(count(&setup, &question, &on_miss, &seen), 0);
+    assert_int_equal(count_top(&setup, &question, 1), 0);
     assert_int_equal(asked(&setup), 1);
     tear_down(&setup);
 }
@@ -206,14 +189,12 @@ static void with_ttl_0_each_question_is_asked(void **state)
 {
     (void)state;
     struct setup setup;
-    struct seen seen;
-    struct on_miss on_miss = {.top = 1000};
     set_up_with(&setup, (struct fetching_options){.faults = "latency=100", .is_ttl_0 = true});
     fetching_add_rows(&setup.fetching, "p", 3);
     for (size_t i = 1; i <= 3; i++) {
         struct question question = question_of(&setup, i < 3 ? PARTITION : ROW("x"));
         question.since = stamp_from_now(&setup.fetching.orders, setup.fetching.now_ms);
-        assert_int_equal(count(&setup, &question, &on_miss, &seen), i < 3 ? 3 : 0);
+        assert_int_equal(count_top(&setup, &question, 1000), i < 3 ? 3 : 0);
         assert_int_equal(asked(&setup), i);
     }
     tear_down(&setup);
@@ -250,24 +231,22 @@ static int drop_meanwhile(struct memory_store *self, size_t number, struct call 
 static void a_page_that_did_not_stay_answers_by_itself(void **state)
 {
     struct setup *setup = *state;
-    struct seen seen;
-    struct on_miss on_miss = {.top = 1000};
     fetching_add_rows(&setup->fetching, "p", 3);
     fetching_add_rows(&setup->fetching, "q", 3);
     dropped = setup;
     setup->fetching.memory->fault = drop_meanwhile;
     setup->fetching.memory->is_fault_late = true;
     struct question question = question_of(setup, PARTITION);
-    assert_int_equal(count(setup, &question, &on_miss, &seen), 3);
+    assert_int_equal(count_top(setup, &question, 1000), 3);
     assert_int_equal(asked(setup), 1);
-    assert_true(seen.requested_ms >= question.since.requested_ms);
-    assert_true(seen.requested_ms <= setup->fetching.now_ms);
+    assert_true(setup->seen.requested_ms >= question.since.requested_ms);
+    assert_true(setup->seen.requested_ms <= setup->fetching.now_ms);
     question = question_of(setup, (struct range){ROW_AT("p", "1"), B("p\x01")});
-    assert_int_equal(count(setup, &question, &on_miss, &seen), 0);
+    assert_int_equal(count_top(setup, &question, 1000), 0);
     question.range.hi = ROW_AT("q", "1");
-    assert_int_equal(count(setup, &question, &on_miss, &seen), 3); /* after a piece without rows */
+    assert_int_equal(count_top(setup, &question, 1000), 3); /* after a piece without rows */
     assert_int_equal(asked(setup), 4);
-    assert_int_equal(seen.fetched_rows, 3);
+    assert_int_equal(setup->seen.fetched_rows, 3);
 }
 
 /* Asks with the n-th allocation failing, and once more. False: there are fewer. */

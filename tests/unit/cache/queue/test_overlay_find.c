@@ -33,11 +33,9 @@ static void a_look_tells_what_is_known_and_sends_nothing(void **state)
     int64_t began_ms = setup->fetching.now_ms;
     struct range all = {ROW("00000").lo, PARTITION.hi};
     struct question question = question_of(setup, all);
-    struct on_miss on_miss = {.top = 3};
-    struct seen seen;
     struct bytes third = ROW("00003").lo, behind = ROW("00002").hi;
     assert_look(setup, PARTITION, KNOWN_NOT, 0, PARTITION.lo, 0);
-    assert_int_equal(count(setup, &question, &on_miss, &seen), 3);
+    assert_int_equal(count_top(setup, &question, 3), 3);
     setup->fetching.now_ms += TTL_MS;
     assert_look(setup, all, KNOWN_ROWS, 3, B(""), began_ms);
     assert_look(setup, ROW("00001"), KNOWN_ROWS, 1, B(""), began_ms);

@@ -38,17 +38,15 @@ static void what_is_fetched_is_masked_too(void **state)
 static void a_masked_row_is_absent_without_a_request(void **state)
 {
     struct setup *setup = *state;
-    struct on_miss on_miss = {.top = 1};
-    struct seen seen;
     fetching_add_rows(&setup->fetching, "p", 2);
     mask(setup, ROW("00001").lo);
     struct question question = question_of(setup, ROW("00001"));
-    assert_int_equal(count(setup, &question, &on_miss, &seen), 0);
+    assert_int_equal(count_top(setup, &question, 1), 0);
     assert_int_equal(asked(setup), 0);
-    assert_true(seen.was_overlaid);
+    assert_true(setup->seen.was_overlaid);
     question = question_of(setup, ROW("00000"));
-    assert_int_equal(count(setup, &question, &on_miss, &seen), 1);
-    assert_false(seen.was_overlaid);
+    assert_int_equal(count_top(setup, &question, 1), 1);
+    assert_false(setup->seen.was_overlaid);
     assert_true(overlay_is_changing(setup->overlay, "t", ROW("00001").lo));
     assert_false(overlay_is_changing(setup->overlay, "t", ROW("00000").lo));
     assert_false(overlay_is_changing(setup->overlay, NULL, ROW("00001").lo));
@@ -179,8 +177,6 @@ static void a_page_that_is_older_than_a_change_does_not_answer(void **state)
 {
     (void)state;
     struct setup setup;
-    struct seen seen;
-    struct on_miss on_miss = {.top = 1000};
     set_up_with(&setup, (struct fetching_options){.cache_bytes = 1});
     fetching_add_rows(&setup.fetching, "p", 3);
     assert_int_equal(pending_mask(setup.fetching.pending, "t", ROW("00001").lo, B("e")), 0);
@@ -189,7 +185,7 @@ static void a_page_that_is_older_than_a_change_does_not_answer(void **state)
     setup.fetching.memory->is_fault_late = true;
     struct range partition = {ROW("00000").lo, ROW("00003").lo};
     struct question question = question_of(&setup, partition);
-    assert_int_equal(count(&setup, &question, &on_miss, &seen), 2);
+    assert_int_equal(count_top(&setup, &question, 1000), 2);
     assert_int_equal(asked(&setup), 2);
     tear_down(&setup);
 }
@@ -216,9 +212,7 @@ static int list_tables_meanwhile(struct memory_store *self, size_t number, struc
 static void a_dropped_table_is_not_seen_in_a_list_from_before_its_end(void **state)
 {
     struct setup *setup = *state;
-    struct seen seen;
     struct call call = {0};
-    struct on_miss on_miss = {.top = 1};
     struct memory_store *memory = setup->fetching.memory;
     memory->checks_tables = memory->drops_slowly = true;
     memory_store_add_table(memory, "t");
@@ -229,9 +223,9 @@ static void a_dropped_table_is_not_seen_in_a_list_from_before_its_end(void **sta
     memory->fault = list_tables_meanwhile;
     struct question question = question_of(setup, (struct range){B("t"), B("t\x01")});
     question.table = NULL;
-    assert_int_equal(count(setup, &question, &on_miss, &seen), 0);
+    assert_int_equal(count_top(setup, &question, 1), 0);
     assert_int_equal(asked(setup), 2); /* the look, and a read of the listed table */
-    assert_int_equal(count(setup, &question, &on_miss, &seen), 0);
+    assert_int_equal(count_top(setup, &question, 1), 0);
     assert_int_equal(asked(setup), 2);
 }
 

@@ -5,10 +5,10 @@
 #include "client/text/metrics.h"
 
 /* Of a table that another client has dropped, this mount's own directories go, too. */
-static void forget_local(void *context, const struct page *tables, struct stamp asked)
+static void forget_local(void *context, const struct page *tables, struct stamp requested)
 {
     const struct account *account = context;
-    local_directories_keep_tables(account->write.local, tables, asked);
+    local_directories_keep_tables(account->write.local, tables, requested);
 }
 
 /* On failure the parts that exist stay, for account_destroy. */
@@ -97,8 +97,8 @@ void account_destroy(struct account *account)
 }
 
 /* Sets how long the kernel may keep the answer, also that a name is absent. `r` is the result of
- * overlay_next. A failure that answers the question (the table does not exist) may come from
- * another caller's request, so its age is not known. A mask may end at any moment. */
+ * overlay_next. A failure that is an answer (the table does not exist) may be of another caller's
+ * request, so its age is not known. A mask may end at any moment. */
 static void set_valid(const struct account *account, struct caller *caller, int r,
                       const struct seen *seen)
 {
@@ -148,8 +148,8 @@ int account_find(struct account *account, struct caller *caller, struct address 
 }
 
 /* As overlay_find. */
-static int look(struct account *account, struct address address, int64_t not_before_ms,
-                bool keys_suffice, struct seen *ret)
+static int find_known(struct account *account, struct address address, int64_t not_before_ms,
+                      bool keys_suffice, struct seen *ret)
 {
     struct range_end end;
     struct question question = {.table = address.table,
@@ -163,7 +163,7 @@ int account_knows(struct account *account, struct address address)
 {
     const struct read_ahead_source *read = &account->read;
     struct seen seen = {0};
-    int r = look(account, address, clock_now_ms(read->clock) - read->ttl_ms, true, &seen);
+    int r = find_known(account, address, clock_now_ms(read->clock) - read->ttl_ms, true, &seen);
     run_finish(&seen.run);
     return r < 0 ? r : r == KNOWN_ROWS;
 }
@@ -171,15 +171,15 @@ int account_knows(struct account *account, struct address address)
 int account_recall(struct account *account, struct address address, struct entity *ret)
 {
     struct seen seen = {0};
-    int r = look(account, address, INT64_MIN, false, &seen);
+    int r = find_known(account, address, INT64_MIN, false, &seen);
     if (r == KNOWN_ROWS)
         *ret = (struct entity){seen.run.page, seen.run.begin};
     return r;
 }
 
-/* Which row is the first of the directory, as of what the process may be shown? */
-static struct question ask_first(const struct account *account, const struct caller *caller,
-                                 const struct directory *directory, struct served *ret_served)
+/* For the first row of the directory, as new as the process needs it. */
+static struct question lookup_of_first(const struct account *account, const struct caller *caller,
+                                       const struct directory *directory, struct served *ret_served)
 {
     return (struct question){.table = directory->table,
                              .range = directory->range,
@@ -195,7 +195,7 @@ static int find_first(struct account *account, struct caller *caller,
                       const struct directory *directory, const char *absent)
 {
     struct served served;
-    struct question question = ask_first(account, caller, directory, &served);
+    struct question question = lookup_of_first(account, caller, directory, &served);
     struct seen seen = {0};
     int r = directory->filter
                 ? overlay_knows_row(account->read.overlay, &question, &seen.requested_ms)
@@ -217,7 +217,7 @@ int account_recall_rows(struct account *account, const struct caller *caller,
                         const struct directory *directory)
 {
     struct served served;
-    struct question question = ask_first(account, caller, directory, &served);
+    struct question question = lookup_of_first(account, caller, directory, &served);
     struct seen seen = {0};
     question.since = stamp_since(INT64_MIN);
     int r = overlay_find(account->read.overlay, &question, &seen, NULL);
@@ -244,7 +244,7 @@ int account_find_table_now(struct account *account, struct caller *caller, const
     struct directory tables = {.kind = DIRECTORY_TABLES,
                                .range = range_of_one(bytes_of(table), &end)};
     struct served served;
-    struct question question = ask_first(account, caller, &tables, &served);
+    struct question question = lookup_of_first(account, caller, &tables, &served);
     struct seen seen = {0};
     int known = overlay_find(account->read.overlay, &question, &seen, NULL);
     int r = known == KNOWN_ROWS ? 1 : known;
@@ -279,8 +279,8 @@ int account_find_directory(struct account *account, struct caller *caller,
                            const struct directory *directory)
 {
     struct local_directories *local = account->write.local;
-    /* Its rows may all be held deletes, and more than the cache has room for: a search for one that
-     * is left would read all of them. `rm -r` of a filter has deleted all that it knows. */
+    /* Its rows may all be held deletes, and more than the cache has room for: a search for another
+     * row would read all of them. `rm -r` of a filter has deleted all that it knows. */
     bool may_be_emptied =
         directory->table &&
         (directory->filter || pending_has_hold(account->write.pending, directory->table));

@@ -90,7 +90,7 @@ int account_recall(struct account *account, struct address address, struct entit
  * version is not known. */
 void account_recall_masked(struct account *account, struct address address, struct entity *ret);
 /* Translates the failure of such a write. -ESTALE if another client has changed the entity first,
- * also if it has deleted it: -ENOENT from a write would not tell the user why. Afterwards the
+ * also if it has deleted it: -ENOENT from a write would not explain it to the user. Afterwards the
  * process counts as not having read the entity, so that its next store succeeds. */
 int account_lose(struct account *account, struct caller *caller, struct address address, int error,
                  enum write_kind kind);
@@ -184,8 +184,8 @@ int account_append_claimed(struct account *account, struct caller *caller, struc
 
 /* account_unlink of a masked entity. The masked version is not deleted; another version, stored
  * since by another client, is. The caller has claimed the position. */
-int account_delete_beside_mask(struct account *account, struct caller *caller,
-                               struct address address, struct bytes masked);
+int account_delete_unmasked(struct account *account, struct caller *caller, struct address address,
+                            struct bytes masked);
 
 /* Does an entity lie in the directory? As account_find_directory, without local directories. */
 int account_find_rows(struct account *account, struct caller *caller,

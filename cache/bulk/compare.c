@@ -48,7 +48,7 @@ void compare_give_end(struct compare *compare, enum compare_side side)
     compare->streams[side].has_ended = true;
 }
 
-/* Is it known what comes next? */
+/* Is the next row known, or that there is none? */
 static bool is_known(struct compare_stream *stream)
 {
     if (stream->rows.page && stream->rows.begin == stream->rows.end)

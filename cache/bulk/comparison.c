@@ -59,7 +59,7 @@ uint64_t comparison_read(const struct comparison *comparison, enum compare_side 
 }
 
 /* Ends the comparison of ETags. -ENOTUNIQ: both sides are one table. */
-static int judge_twins(struct comparison *comparison)
+static int check_twins(struct comparison *comparison)
 {
     bool is_one = comparison->may_be_one && comparison->equal_keys > 0 &&
                   comparison->equal_etags == comparison->equal_keys;
@@ -81,7 +81,7 @@ static int read_side(struct comparison *comparison, enum compare_side side)
 {
     struct comparison_side *at = &comparison->sides[side];
     struct run rows = {0};
-    if (at->pages == TWIN_PAGES && judge_twins(comparison) < 0)
+    if (at->pages == TWIN_PAGES && check_twins(comparison) < 0)
         return -ENOTUNIQ;
     int r = at->stream ? row_stream_next(at->stream, at->table.caller, &rows) : 0;
     if (r < 0)
@@ -101,7 +101,7 @@ int comparison_next(struct comparison *comparison, struct pair *ret)
     for (;;) {
         enum compare_step step = compare_next(&comparison->compare, ret);
         if (step == COMPARE_END)
-            return judge_twins(comparison);
+            return check_twins(comparison);
         if (step == COMPARE_PAIR) {
             note_etags(comparison, ret);
             return 1;

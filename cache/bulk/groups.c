@@ -28,7 +28,7 @@ struct partition {
     TAILQ_HEAD(group_queue, group) groups;
     size_t rank; /* of the list that it is in; 0: in none */
     bool is_out;
-    struct bytes key; /* a view of data, or of what is looked for */
+    struct bytes key; /* a view of data, or of the key that is searched for */
     char data[];
 };
 

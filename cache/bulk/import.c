@@ -7,8 +7,8 @@
 #include <assert.h>
 #include <sys/queue.h>
 
-#define OUT_BYTES    ((size_t)32 << 20) /* of what is out */
-#define THROTTLED_MS 2000               /* so long it is told */
+#define OUT_BYTES    ((size_t)32 << 20) /* of the batches in flight */
+#define THROTTLED_MS 2000               /* after the last such answer */
 
 struct job { /* one batch */
     STAILQ_ENTRY(job) next;
@@ -33,7 +33,7 @@ struct import {
     int used, threads_made; /* used: jobs */
     pthread_t threads[IMPORT_REQUESTS_MAX];
     atomic_bool is_stopped;
-    _Atomic int64_t throttled_ms; /* when the service asked to slow down */
+    _Atomic int64_t throttled_ms; /* when a request was last throttled */
     pthread_mutex_t lock;
     pthread_cond_t is_work, has_ended;
     /* guarded by lock */
@@ -211,7 +211,7 @@ static void fail(struct import *import, const struct failure *failure)
 }
 
 /* Counts the results of the batch. */
-static void settle(struct import *import, struct job *job)
+static void count_results(struct import *import, struct job *job)
 {
     for (size_t i = 0; i < job->batch.n; i++) {
         const struct grouped *change = job->grouped.changes[i];
@@ -232,7 +232,7 @@ static void settle(struct import *import, struct job *job)
     end_batch(import, job);
 }
 
-/* NULL: no answer has come. */
+/* NULL: no answer has arrived. */
 static struct job *take_ended(struct import *import, int64_t max_wait_ms)
 {
     (void)pthread_mutex_lock(&import->lock);
@@ -245,14 +245,14 @@ static struct job *take_ended(struct import *import, int64_t max_wait_ms)
     return job;
 }
 
-/* Did an answer come? */
+/* True: there were answers. */
 static bool take_answers(struct import *import, int64_t max_wait_ms)
 {
     struct job *job = take_ended(import, max_wait_ms);
-    bool has_come = job != NULL;
+    bool has_answers = job != NULL;
     for (; job; job = take_ended(import, 0))
-        settle(import, job);
-    return has_come;
+        count_results(import, job);
+    return has_answers;
 }
 
 /* Creates a thread if none is free. True: there is one, perhaps busy, that will take the batch. */
@@ -314,12 +314,12 @@ static bool send_batch(struct import *import, bool takes_any)
 
 bool import_step(struct import *import, enum import_sending sending, int64_t max_wait_ms)
 {
-    bool has_come = take_answers(import, 0), has_sent = false;
+    bool has_answers = take_answers(import, 0), has_sent = false;
     while (sending != IMPORT_NOTHING && send_batch(import, sending == IMPORT_ALL))
         has_sent = true;
     if (sending == IMPORT_ROOM && !has_sent)
         has_sent = send_batch(import, true);
-    if (!has_come && !has_sent && import->counts.out > 0)
+    if (!has_answers && !has_sent && import->counts.out > 0)
         (void)take_answers(import, max_wait_ms);
     bool may_send = sending == IMPORT_ALL && import->failure.error == 0;
     return import->counts.out > 0 || (may_send && groups_waiting(import->groups) > 0);

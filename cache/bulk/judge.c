@@ -112,7 +112,7 @@ static int choose(const struct judge *judge, struct write *ret,
         return refuse("no whole entity (odata.select), which only merge and delete take",
                       ret_refusal);
     bool is_part = names->is_select && mode == IMPORT_MERGE;
-    /* an entity that another client has deleted must not come back with only these properties */
+    /* an entity that another client has deleted must not be made anew of these properties alone */
     if (is_part)
         ret->kind = WRITE_MERGE;
     if (names->has_etag)

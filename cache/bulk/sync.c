@@ -282,7 +282,7 @@ int sync_finish(struct sync *sync)
 
 /* Deletes */
 
-struct check { /* keys of TO that FROM is asked for, of one page */
+struct check { /* keys of TO that are looked up in FROM, of one page */
     struct buffer text;
     size_t n;
     struct checked {
@@ -325,7 +325,7 @@ static void mark(struct check *check, const struct run *rows)
 }
 
 /* Queries FROM for all keys from the first to the last one. */
-static int ask(struct sync *sync, struct check *check)
+static int query_from(struct sync *sync, struct check *check)
 {
     const struct compared_table *from = &sync->tables[COMPARE_FROM];
     _cleanup_(row_stream_closep) struct row_stream *stream = NULL;
@@ -368,7 +368,7 @@ int sync_delete(struct sync *sync)
     buffer_init(&check->text, CHECK_BYTES + ROW_MAX_BYTES);
     int r = version_file_rewind(sync->options.deletes);
     while (r == 0 && (r = fill(sync, check)) > 0) {
-        r = ask(sync, check);
+        r = query_from(sync, check);
         if (r == 0)
             r = delete_checked(sync, check);
         if (r == 0) /* shortly after the query of FROM */

@@ -52,8 +52,8 @@ static int fail_in_use(struct caller *caller)
     return call_fail(&caller->call, -ENOTEMPTY, "the table has entities");
 }
 
-/* Asks the service for all rows: 0 if each is one whose delete is queued; -ENOTEMPTY, or -errno. */
-static int look(struct removal *removal)
+/* Reads all rows. 0 if each is one whose delete is queued; -ENOTEMPTY, or -errno. */
+static int compare_with_queue(struct removal *removal)
 {
     const struct account *account = removal->account;
     struct caller *caller = removal->caller;
@@ -89,7 +89,8 @@ static int drop_if_unused(struct removal *removal)
     const char *table = removal->directory->table;
     struct table_watch watch;
     removal->is_in_use = false;
-    int r = pending_watch(write->pending, table, &watch) ? fail_in_use(caller) : look(removal);
+    int r = pending_watch(write->pending, table, &watch) ? fail_in_use(caller)
+                                                         : compare_with_queue(removal);
     bool is_gone = r == -ENOENT;
     int claimed = r == 0 || is_gone ? write_side_claim_table(write, table, &caller->call) : r;
     bool has_changed = pending_unwatch(write->pending, &watch);
@@ -128,7 +129,7 @@ static int drop_if_empty(struct removal *removal)
     return r;
 }
 
-/* What is cached of the table, which the look has shown to be outdated. */
+/* What is cached of the table, which the comparison has shown to be outdated. */
 static void forget_rows(const struct removal *removal)
 {
     struct account *account = removal->account;
@@ -141,7 +142,7 @@ static bool has_queued(const struct removal *removal)
     return pending_has_queued(removal->account->write.pending, removal->directory->table);
 }
 
-/* The queued deletes are not waited for: they go on, and what fails later is in the failure log. */
+/* The queued deletes are not waited for: they continue. What fails later is in the failure log. */
 static int leave_in_use(struct removal *removal)
 {
     struct caller *caller = removal->caller;
@@ -155,8 +156,8 @@ static int leave_in_use(struct removal *removal)
 
 /* A first comparison may have failed because a queued delete was carried out between the scan and
  * the comparison: its row was read, and is no longer in the queue. While the rest is held no delete
- * is carried out, so a second comparison tells whether the table has other rows. */
-static int drop_beside_batches(struct removal *removal)
+ * is carried out, so a second comparison shows whether the table has other rows. */
+static int drop_during_batches(struct removal *removal)
 {
     int r = drop_if_empty(removal);
     if (r != -ENOTEMPTY || removal->is_in_use || !has_queued(removal))
@@ -170,7 +171,7 @@ static int remove_table(struct removal *removal)
     int r = removal->account->options.never_drops_rows ? send_queued(removal) : 0;
     bool had_queued = has_queued(removal);
     if (r == 0)
-        r = drop_beside_batches(removal);
+        r = drop_during_batches(removal);
     if (r != -ENOTEMPTY)
         return r;
     if (removal->is_in_use)
@@ -204,7 +205,7 @@ int account_remove_table(struct account *account, struct caller *caller,
     return r;
 }
 
-/* Without a look. A queued text goes with the table, as a stored one does. */
+/* Without a comparison. A queued text is dropped with the table, as a stored one is. */
 int account_drop_table(struct account *account, struct caller *caller, const char *table)
 {
     struct write_side *write = &account->write;

@@ -4,7 +4,7 @@
 /* The text that an edit replaces, or is merged into, as far as that is known without a request. An
  * editor masks an entity before it stores its new text. No page: nothing is there, or it is not
  * known. */
-static void look_below(struct account *account, const struct edit *edit, struct entity *ret)
+static void recall_below(struct account *account, const struct edit *edit, struct entity *ret)
 {
     int r = account_recall(account, edit->address, ret);
     if (r != KNOWN_ROWS && edit->begin != EDIT_APPENDED)
@@ -18,14 +18,14 @@ int account_make_edit_text(struct account *account, struct caller *caller, const
     struct entity_input_over over = {.position = edit->address.position,
                                      .text = edit->text,
                                      .kind = account_input_kind(edit->begin)};
-    look_below(account, edit, &below);
+    recall_below(account, edit, &below);
     if (below.page && !page_is_bad(below.page, below.row))
         over.stored = page_text(below.page, below.row);
     return account_make_text_over(caller, &over, ret, ret_notes);
 }
 
-static void tell(struct account *account, const struct caller *caller, struct address address,
-                 const char *note)
+static void report_note(struct account *account, const struct caller *caller,
+                        struct address address, const char *note)
 {
     struct failure_record record = {.at_100ns = clock_utc_100ns(account->read.clock),
                                     .operation = "write",
@@ -37,18 +37,18 @@ static void tell(struct account *account, const struct caller *caller, struct ad
     failure_log_add(account->failures, &record);
 }
 
-/* Of two programs that take turns, and share a place here, each may be told again. */
+/* If two programs that take turns share a place here, each may get its report again. */
 static bool is_key_reported(struct account *account, uint64_t process)
 {
-    _Atomic uint64_t *told = &account->reported_keys[process % REPORTED_KEYS];
-    return atomic_exchange(told, process + 1) == process + 1;
+    _Atomic uint64_t *reported = &account->reported_keys[process % REPORTED_KEYS];
+    return atomic_exchange(reported, process + 1) == process + 1;
 }
 
 void account_report_notes(struct account *account, const struct caller *caller,
                           struct address address, const struct text_notes *notes)
 {
     if (notes->annotation[0])
-        tell(account, caller, address, notes->annotation);
+        report_note(account, caller, address, notes->annotation);
     if (notes->key[0] && !is_key_reported(account, caller->process))
-        tell(account, caller, address, notes->key);
+        report_note(account, caller, address, notes->key);
 }

@@ -63,15 +63,15 @@ void account_set_reserved(struct account *account, size_t before, size_t after)
     pending_set_reserved(account->write.pending, before, after);
 }
 
-/* A failure has been told: the process's next delete is sent at once. */
+/* A failure was reported: the process's next delete is sent at once. */
 static void note_reported(struct account *account, const struct caller *caller)
 {
     delete_policy_answered(account->write.policy, caller->process, false,
                            clock_now_ms(account->read.clock));
 }
 
-static bool tell(struct account *account, struct caller *caller, enum reported_changes which,
-                 const char *table, struct range range)
+static bool report(struct account *account, struct caller *caller, enum reported_changes which,
+                   const char *table, struct range range)
 {
     bool is_reported =
         pending_report(account->write.pending, which, table, range, &caller->call) > 0;
@@ -83,7 +83,7 @@ static bool tell(struct account *account, struct caller *caller, enum reported_c
 bool account_report_delete(struct account *account, struct caller *caller,
                            const struct directory *directory)
 {
-    return tell(account, caller, REPORT_DELETES, directory->table, directory->range);
+    return report(account, caller, REPORT_DELETES, directory->table, directory->range);
 }
 
 int account_drain(struct account *account, struct caller *caller, const char *table,
@@ -105,7 +105,7 @@ int account_sync(struct account *account, struct caller *caller, const char *tab
                  struct range range)
 {
     int r = account_drain(account, caller, table, range);
-    if (r == 0 && tell(account, caller, REPORT_ALL, table, range))
+    if (r == 0 && report(account, caller, REPORT_ALL, table, range))
         r = caller->call.failure.error;
     return r;
 }

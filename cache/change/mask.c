@@ -116,9 +116,9 @@ int account_delete_masked(struct account *account, struct caller *caller, struct
     return r;
 }
 
-/* What readers of this mount see is not what is there, so the service is asked. */
-int account_delete_beside_mask(struct account *account, struct caller *caller,
-                               struct address address, struct bytes masked)
+/* What readers of this mount see is not what is there, so this reads from the service. */
+int account_delete_unmasked(struct account *account, struct caller *caller, struct address address,
+                            struct bytes masked)
 {
     _cleanup_(page_unrefp) struct page *page = NULL;
     struct range_end end;

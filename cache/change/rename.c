@@ -74,8 +74,8 @@ static bool is_no_table(const struct failure *failure)
     return strcmp(failure->code, "TableNotFound") == 0;
 }
 
-/* What is known to be there, or is asked for. 1; 0: nothing; -errno. */
-static int look(struct move *move, struct address address, struct entity *ret)
+/* The entity at the address, known or requested. 1; 0: there is none; -errno. */
+static int find_at(struct move *move, struct address address, struct entity *ret)
 {
     struct caller caller = *move->caller;
     int r = account_find(move->account, &caller, address, ret);
@@ -92,14 +92,14 @@ static bool has_text(const struct move *move, const struct entity *entity)
 /* The transaction failed. 0: it was made nevertheless; 1: another client has changed `from`; or the
  * error, of which `to` is the cause. The committer has read what was refused. `there`: what it has
  * read at `to`, which readers do not see under a mask. */
-static int judge(struct move *move, int error, struct entity *there)
+static int resolve_failure(struct move *move, int error, struct entity *there)
 {
     const struct failure *failure = &move->caller->call.failure;
     _cleanup_(entity_finish) struct entity from = {0};
     if (!table_store_is_in_doubt(error, failure) || is_no_table(failure))
         return error;
-    int has_from = look(move, move->rename->from, &from);
-    int has_to = there->page ? 1 : look(move, move->rename->to, there);
+    int has_from = find_at(move, move->rename->from, &from);
+    int has_to = there->page ? 1 : find_at(move, move->rename->to, there);
     if (has_from < 0 || has_to < 0)
         return error;
     bool has_changed = !has_from || !bytes_equal(etag_of(&from), etag_of(&move->before));
@@ -136,7 +136,7 @@ static int move_within(struct move *move)
         r = committer_write(move->account->write.committer, move->caller, move->rename->to.table,
                             writes, ARRAY_SIZE(writes), now);
         if (r < 0)
-            r = judge(move, r, &now[0]);
+            r = resolve_failure(move, r, &now[0]);
         else
             move->now = now[0];
         if (r != 0)
@@ -148,13 +148,13 @@ static int move_within(struct move *move)
     return r;
 }
 
-/* The answer to the store was lost, and it is not known to be made: tells which names exist.
+/* The answer to the store was lost, and it is not known to be made: reports which names exist.
  * `there`: what is known of `to`. */
 static void report_names(struct move *move, const struct entity *there)
 {
     _cleanup_(entity_finish) struct entity found = {0};
     struct failure *failure = &move->caller->call.failure;
-    int has_to = there->page ? 1 : look(move, move->rename->to, &found);
+    int has_to = there->page ? 1 : find_at(move, move->rename->to, &found);
     failure->advice =
         has_to < 0   ? "it has its old name; whether it is stored under the new one, too, is not "
                        "known: look there, and delete one of two"
@@ -201,7 +201,7 @@ static int copy_again(struct move *move, struct entity *other)
 static bool is_deleted(struct move *move)
 {
     _cleanup_(entity_finish) struct entity from = {0};
-    return move->caller->call.failure.is_ambiguous && look(move, move->rename->from, &from) == 0;
+    return move->caller->call.failure.is_ambiguous && find_at(move, move->rename->from, &from) == 0;
 }
 
 static int delete_here(struct move *move)
@@ -302,7 +302,7 @@ int account_rename(struct account *account, struct caller *caller, const struct 
     r = write_side_claim_both(write, rename->from, rename->to, &caller->call);
     if (r < 0)
         return r;
-    /* first, because a LOOKUP may come as soon as the entity is gone */
+    /* first, because a LOOKUP may arrive as soon as the entity is gone */
     r = account_keep_path(account, caller, rename->path, 0);
     if (r == 0)
         r = rename_claimed(account, caller, rename, ret);

@@ -43,7 +43,7 @@ static int store_alone(struct account *account, struct caller *caller, const str
     if (r < 0)
         return account_lose(account, caller, edit->address, r, write.kind);
     caller->call.failure = (struct failure){0};
-    if (known->read.size > 0 || edit->begin == EDIT_CHANGED) /* else it wrote without looking */
+    if (known->read.size > 0 || edit->begin == EDIT_CHANGED) /* else it wrote without reading */
         account_wrote(account, caller, edit->address, &now);
     *ret = now;
     now.page = NULL;
@@ -51,7 +51,7 @@ static int store_alone(struct account *account, struct caller *caller, const str
 }
 
 /* Does the write expect something else than was last known of the entity? Then it is sent at once,
- * and the service decides: the caller is told, as without write-back. */
+ * and the service decides: the caller gets the answer, as without write-back. */
 static bool is_unexpected(struct account *account, struct address address,
                           const struct write *write)
 {
@@ -64,8 +64,8 @@ static bool is_unexpected(struct account *account, struct address address,
     return r == KNOWN_EMPTY && write->kind != WRITE_INSERT;
 }
 
-/* May the text be queued, with write-back? Not one that goes on with an earlier store of the edit:
- * what became of that one counts. ret: the write. */
+/* May the text be queued, with write-back? Not one that continues an earlier store of the edit: the
+ * result of that one counts. ret: the write. */
 static bool may_be_queued(struct account *account, const struct edit *edit, struct bytes text,
                           const struct known_versions *known, struct write *ret)
 {
@@ -95,7 +95,7 @@ static int show_again(struct account *account, struct caller *caller, const stru
 
 /* Was the file opened for appending before the entity was masked? Then it does not begin a new
  * text: what it appends is merged into the entity, which is shown again. */
-static bool goes_on_appending(const struct edit *edit)
+static bool continues_appending(const struct edit *edit)
 {
     return edit->begin == EDIT_APPENDED &&
            (edit->snapshot.size > 0 || edit->last_stored.size > 0 || edit->queued);
@@ -119,7 +119,7 @@ static int store_claimed(struct account *account, struct caller *caller, const s
         *ret_is_queued = r == 0;
         return r;
     }
-    bool is_masked = known.masked.size > 0 && !goes_on_appending(edit);
+    bool is_masked = known.masked.size > 0 && !continues_appending(edit);
     if (known.masked.size > 0 && !is_masked)
         pending_unmask(account->write.pending, edit->address.table, edit->address.position);
     r = edit->begin == EDIT_APPENDED && !is_masked

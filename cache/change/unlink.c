@@ -192,7 +192,7 @@ int account_unlink(struct account *account, struct caller *caller, struct addres
         r = write_side_claim(write, address, &caller->call);
     if (r < 0)
         return r;
-    /* first, because a LOOKUP may come as soon as the entity is gone */
+    /* first, because a LOOKUP may arrive as soon as the entity is gone */
     r = account_keep_path(account, caller, path, 0);
     if (r == 0)
         r = choose_version(account, caller, address, &etag, &found);
@@ -203,7 +203,7 @@ int account_unlink(struct account *account, struct caller *caller, struct addres
         return delete_or_queue(account, caller, address, etag, path,
                                was_shown ? decide(account, caller, path) : DELETE_NOW);
     if (r == 0)
-        r = account_delete_beside_mask(account, caller, address, etag_bytes(&masked));
+        r = account_delete_unmasked(account, caller, address, etag_bytes(&masked));
     r = end_delete(caller, r, NOT_READ_ADVICE);
     if (r == 0)
         read_versions_forget(write->versions, caller->process, address);

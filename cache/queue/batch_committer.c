@@ -142,8 +142,8 @@ static void end_stored(struct commit *commit, size_t i, const struct entity *fou
     end_made(commit, i, &now);
 }
 
-/* Ends the changes of the part that the page covers, which was asked for last. Those that the rows
- * allow are left. Answers the first one that it does not cover. */
+/* Ends the changes of the part that the page covers, the last one requested. Those that the rows
+ * allow stay. Returns the first one that the page does not cover. */
 static size_t reconcile_part(struct commit *commit, const struct part *part, size_t first,
                              struct page *page)
 {
@@ -193,8 +193,8 @@ static bool end_gone(struct commit *commit, const struct part *part, size_t k,
     return true;
 }
 
-/* Reads the rows from change k to change `last`, as many as come in one page, and ends what they
- * end. ret_next: the first change that the page does not cover. */
+/* Reads the rows from change k to change `last`, as many as one page has, and ends the changes that
+ * they decide. ret_next: the first change that the page does not cover. */
 static int read_rows(struct commit *commit, struct part *part, size_t k, size_t last,
                      size_t *ret_next)
 {

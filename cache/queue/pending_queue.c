@@ -115,7 +115,7 @@ int pending_queue(struct pending *pending, const char *table, const struct queue
     pending->queued++;
     pending->claims--;
     hold_change_locked(pending, partition, change);
-    queued->is_hurried = !TAILQ_EMPTY(&record->waiters); /* they came while it was CLAIMED */
+    queued->is_hurried = !TAILQ_EMPTY(&record->waiters); /* they arrived while it was CLAIMED */
     queue_insert_waiting_locked(queued);
     queue_update_locked(pending, partition);
     return 0;

@@ -20,8 +20,8 @@ struct write_side {
     struct path_aliases *aliases;
 };
 
-/* Creates the modules. `queued` comes without its committer, which is created here. pending_bytes:
- * the maximum of the queue. 0 or -ENOMEM; then write_side_finish destroys the modules that exist.
+/* Creates the modules. `queued` has no committer yet: it is created here. pending_bytes: the
+ * maximum of the queue. 0 or -ENOMEM; then write_side_finish destroys the modules that exist.
  */
 int write_side_init(struct write_side *side, const struct committer_source *source,
                     const struct batch_committer *queued, size_t pending_bytes);

@@ -341,7 +341,7 @@ def test_a_look_that_is_not_answered(mounts, begin, fill, stored, gate):
     assert process.returncode == 1 and err.endswith(f"{os.strerror(errno.ETIMEDOUT)}\n"), err
     (failed,) = failures(mount)
     assert (failed["operation"], failed["path"], failed["error"]) == ("rmdir", "/silent", "ETIMEDOUT")
-    assert failed["reason"].endswith("when it was asked for the entities of the table"), failed
+    assert failed["reason"].endswith("while the entities of the table were read"), failed
     assert failed["advice"].startswith("check the network"), failed
     wait_until(lambda: stored("silent") == {}, what="what was held")
 

@@ -213,7 +213,7 @@ static void the_removal_of_a_table_ends_in_time(void **state)
         const char *message;
     } cases[] = {
         {false, false, -ETIMEDOUT, REMOVAL_MS / 5 * 4,
-         "the service did not answer for 24 s when it was asked for the entities of the table"},
+         "the service did not answer for 24 s while the entities of the table were read"},
         {true, false, -EBUSY, REMOVAL_MS, "queued changes are still being sent: 11"},
         {false, true, -ETIMEDOUT, REMOVAL_MS, "no answer to Delete Table"},
     };

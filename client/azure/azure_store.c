@@ -15,7 +15,7 @@
 
 #define TOKEN_MAX_BYTES ((size_t)64 << 10)
 #define GET_MAX_PAGES                                                                              \
-    5 /* empty, in a row: one row lies on one server, so a page or two come before it */
+    5 /* empty, in a row: one row lies on one server, so it follows a page or two */
 
 struct azure_store {
     struct table_store store;

@@ -8,7 +8,7 @@
 #include <assert.h>
 #include <limits.h>
 
-/* Of a part, at most, beside the account's URL and its request. */
+/* Of a part, at most, without the account's URL and its request. */
 #define PART_BYTES ((size_t)256)
 
 size_t batch_part_size(const char *url, const char *table, const struct write *write)

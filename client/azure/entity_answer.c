@@ -44,7 +44,7 @@ static int expect(struct answer_reader *reader, enum json_kind kind, const char 
     return json_reader_next(&reader->json, &token) == kind ? 0 : reject(reader, problem);
 }
 
-/* Of an entity that was read and has no text: its JSON as it came. */
+/* Of an entity that was read and has no text: its JSON as it was received. */
 static int append_json(struct answer_reader *reader, size_t begin, struct buffer *ret)
 {
     struct bytes read = bytes_first(reader->body, json_reader_offset(&reader->json));

@@ -6,7 +6,7 @@
 #include "client/http/request_url.h"
 #include "client/http/uuid.h"
 
-#define HEADERS_MAX_BYTES ((size_t)2 << 10) /* beside the request's own and Authorization */
+#define HEADERS_MAX_BYTES ((size_t)2 << 10) /* without the request's own and Authorization */
 #define SERVICE_VERSION   "2020-12-06"
 
 #define CONNECT_MS 10000

@@ -4,7 +4,7 @@
 #include "client/http/http_header.h"
 #include "client/http/request_url.h"
 
-#define REQUEST_BYTES ((size_t)160) /* of a request, at most, beside what comes from its write */
+#define REQUEST_BYTES ((size_t)160) /* of a request, at most, without what its write has */
 
 /* PATCH and MERGE are the same to the service; PATCH is the standard method. */
 const char *write_request_method(enum write_kind kind)

@@ -82,8 +82,7 @@ static int add_column(struct csv_writer *writer, struct bytes name, size_t place
     return 0;
 }
 
-/* The column of the name; `likely` is looked at first. -ENOENT: it is not among those that were
- * named. */
+/* The column of the name; `likely` is tried first. -ENOENT: none of the named ones has it. */
 static int find_column(struct csv_writer *writer, struct bytes name, size_t likely, size_t *ret)
 {
     size_t place;
@@ -208,7 +207,7 @@ static int append_string(struct csv_writer *writer, struct bytes raw, struct buf
     return r < 0 ? r : append_value(writer, buffer_bytes(&writer->value), ret);
 }
 
-/* An empty one would make the property look absent: it is read as String, as without a type. */
+/* An empty one would stand for an absent property: it is read as String, as without a type. */
 static struct bytes type_of(const struct edm_value *value)
 {
     static const struct bytes prefix = BYTES_LITERAL("Edm.");

@@ -20,7 +20,7 @@ struct job { /* one call of entity_input_append_over */
     enum entity_input_kind kind;
     bool has_stored; /* what is there is known; the next three are of it */
     struct entity_lines lines;
-    struct entity_property stored; /* the next one that was not asked for */
+    struct entity_property stored; /* the next one, not yet found by name */
     int stored_r;                  /* the result of entity_lines_next */
     struct entity_total total;
     struct buffer *ret;
@@ -318,7 +318,7 @@ static int write_value(struct job *job, const struct pick *pick, struct edm_valu
     return write_as(job, token, implied, ret);
 }
 
-/* Goes on to the stored property of the name; names are asked for in their order. NULL: none. */
+/* Advances to the stored property of the name. The names of the calls are in order. NULL: none. */
 static const struct entity_property *find_stored(struct job *job,
                                                  const struct entity_member *member)
 {
@@ -421,7 +421,7 @@ static int put_name(struct job *job, const struct entity_member *first,
 }
 
 /* An annotation without its property is refused if it may be that of a renamed one. */
-static void judge_orphan(struct job *job)
+static void check_orphan(struct job *job)
 {
     const struct entity_member *orphan = job->orphan;
     if (!orphan)
@@ -430,7 +430,7 @@ static void judge_orphan(struct job *job)
     struct bytes name = {orphan->name.data, orphan->name.size + suffix};
     struct entity_refusal refusal = {
         -EINVAL, "InvalidInput",
-        "a type without its property, beside a new property without a type", name};
+        "a type without its property, next to a new property without a type", name};
     if (job->has_stored && job->stored_r >= 0 && job->fresh)
         refuse(job, offset_of_name(job, orphan), &refusal, job->fresh->name);
     else
@@ -438,7 +438,7 @@ static void judge_orphan(struct job *job)
                &job->ignored.annotation);
 }
 
-/* All of them are looked at even after a refusal, because another one may stand before it. */
+/* All of them are checked even after a refusal, because another one may stand before it. */
 static int put_properties(struct job *job)
 {
     const struct entity_member *next, *at = job->input->members.members;
@@ -451,7 +451,7 @@ static int put_properties(struct job *job)
         if (r < 0)
             return r;
     }
-    judge_orphan(job);
+    check_orphan(job);
     return 0;
 }
 

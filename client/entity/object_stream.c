@@ -26,7 +26,7 @@ struct object_stream {
     size_t line_begin;           /* is_line_begin: of this line */
     struct stream_object found;  /* place and refusal of the value */
     struct json_reader reader;
-    enum list named;           /* in the object that is read: the member whose name came last */
+    enum list named;           /* in the object that is read: the member whose name was read last */
     bool has_key;              /* in it, so far */
     enum list list;            /* the array is a list in an object; around it: */
     struct json_reader around; /* what has read the object up to the list */

@@ -148,7 +148,7 @@ static unsigned evaluate(const struct filter_node *node, const unsigned char *tr
     return node->kind == NODE_NOT ? TRUTH_TRUE - truth : truth;
 }
 
-static unsigned char judge(const struct filter_node *comparison, enum filter_order order)
+static unsigned char truth_of(const struct filter_node *comparison, enum filter_order order)
 {
     static const bool holds[RELATIONS][FILTER_OTHER_TYPE + 1] = {
         [RELATION_EQ] = {[FILTER_EQUAL] = true},
@@ -165,8 +165,8 @@ static unsigned char judge(const struct filter_node *comparison, enum filter_ord
 }
 
 /* Evaluates the comparisons that need no text. Returns their number. */
-static size_t judge_keys(const struct filter_tree *tree, struct bytes position, int64_t timestamp,
-                         unsigned char *truths)
+static size_t compare_keys(const struct filter_tree *tree, struct bytes position, int64_t timestamp,
+                           unsigned char *truths)
 {
     struct bytes keys[] = {[SUBJECT_PARTITION_KEY] = position_partition_key(position),
                            [SUBJECT_ROW_KEY] = position_row_key(position)};
@@ -174,10 +174,10 @@ static size_t judge_keys(const struct filter_tree *tree, struct bytes position, 
     for (; i < tree->count && tree->comparisons[i]->subject != SUBJECT_PROPERTY; i++) {
         const struct filter_node *comparison = tree->comparisons[i];
         enum filter_subject subject = comparison->subject;
-        truths[i] = judge(comparison,
-                          subject == SUBJECT_TIMESTAMP
-                              ? filter_constant_order_time(&comparison->constant, timestamp)
-                              : filter_constant_order_key(&comparison->constant, keys[subject]));
+        truths[i] = truth_of(comparison,
+                             subject == SUBJECT_TIMESTAMP
+                                 ? filter_constant_order_time(&comparison->constant, timestamp)
+                                 : filter_constant_order_key(&comparison->constant, keys[subject]));
     }
     return i;
 }
@@ -192,8 +192,8 @@ static int compare_name(const struct filter_node *comparison,
 
 /* Evaluates the comparisons from i on, in the order of the text. Those of absent properties keep
  * their value. */
-static int judge_properties(const struct filter_tree *tree, size_t i, struct bytes text,
-                            unsigned char *truths)
+static int compare_properties(const struct filter_tree *tree, size_t i, struct bytes text,
+                              unsigned char *truths)
 {
     struct entity_lines lines;
     struct entity_property property;
@@ -207,8 +207,8 @@ static int judge_properties(const struct filter_tree *tree, size_t i, struct byt
             if (order > 0)
                 break;
             if (order == 0)
-                truths[i] = judge(comparison,
-                                  filter_constant_order(&comparison->constant, &property.value));
+                truths[i] = truth_of(comparison,
+                                     filter_constant_order(&comparison->constant, &property.value));
         }
     }
     return MIN(r, 0);
@@ -219,12 +219,12 @@ int filter_matches(const struct filter *filter, struct bytes position, struct by
 {
     const struct filter_tree *tree = &filter->tree;
     unsigned char truths[FILTER_MAX_COMPARISONS];
-    size_t known = judge_keys(tree, position, timestamp, truths);
+    size_t known = compare_keys(tree, position, timestamp, truths);
     memset(truths + known, TRUTH_UNKNOWN, tree->count - known);
     unsigned truth = evaluate(tree->root, truths);
     if (truth != TRUTH_UNKNOWN)
         return truth == TRUTH_TRUE;
     memset(truths + known, TRUTH_FALSE, tree->count - known); /* of absent properties */
-    int r = judge_properties(tree, known, text, truths);
+    int r = compare_properties(tree, known, text, truths);
     return r < 0 ? r : evaluate(tree->root, truths) == TRUTH_TRUE;
 }

@@ -245,7 +245,7 @@ static void wait_for_event(const struct http *http, const struct exchange *excha
     if (was_paused)
         *end_ms += clock_now_ms(http->clock) - began_ms;
     if (was_paused)
-        (void)curl_easy_pause(exchange->easy, CURLPAUSE_CONT); /* asks again */
+        (void)curl_easy_pause(exchange->easy, CURLPAUSE_CONT); /* calls the callback again */
 }
 
 /* Runs until the transfer ends, the call is cancelled, or the time is over. */

@@ -97,8 +97,8 @@ static bool is_line_too_long(const struct http_transfer *transfer)
     return memory != NULL;
 }
 
-/* libcurl tells a lack of descriptors in many ways: no address, no route, no certificates. So this
- * tries whether there is one now. */
+/* libcurl reports a lack of descriptors in many ways: no address, no route, no certificates. So
+ * this tries whether there is one now. */
 static bool lacks_descriptor(void)
 {
     int fd = open("/", O_PATH | O_CLOEXEC);

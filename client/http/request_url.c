@@ -228,7 +228,7 @@ static int append_high(struct filter *filter, const char *property, struct bytes
     return append_bound(filter, (struct comparison){property, operation, key});
 }
 
-/* For a key that cannot be written: asks for a little more than the partition. */
+/* For a key that cannot be written: requests a little more than the partition. */
 static int append_partition(struct filter *filter, struct bytes key)
 {
     uint32_t unit;

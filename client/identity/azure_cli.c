@@ -142,7 +142,7 @@ static bool has_ended(const struct run *run)
            ended.si_pid != 0;
 }
 
-/* Waits for something to read, and reads it. 1; 0: nothing came; -EFBIG, -ENOMEM. */
+/* Waits for something to read, and reads it. 1; 0: there was nothing; -EFBIG, -ENOMEM. */
 static int read_ends(struct run *run, int max_wait_ms, struct buffer *ret)
 {
     struct pollfd ends[] = {{run->output, POLLIN, 0}, {run->complaint, POLLIN, 0}};
@@ -190,7 +190,7 @@ static int fail(const struct run *run, struct call *call)
 {
     struct bytes line = find_complaint(run);
     if (line.size == 0)
-        line = BYTES_LITERAL("it has failed and tells no reason");
+        line = BYTES_LITERAL("it has failed and gives no reason");
     (void)call_fail(call, -EACCES, "%.*s", (int)MIN(line.size, (size_t)200), line.data);
     printable_replace_string(call->failure.message);
     return -EACCES;

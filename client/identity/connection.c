@@ -61,7 +61,7 @@ static int set_endpoint(struct connection *ret, const char *what, struct bytes u
 }
 
 /* What a text looks like if it is not a credential of the expected kind. NULL: unknown. */
-static const char *look_at_credential(struct bytes text)
+static const char *describe_credential(struct bytes text)
 {
     if (bytes_find(text, BYTES_LITERAL("AccountKey=")) ||
         bytes_find(text, BYTES_LITERAL("SharedAccessSignature=")))
@@ -76,9 +76,9 @@ static const char *look_at_credential(struct bytes text)
 static int refuse_credential(struct call *call, const char *what, struct bytes text,
                              const char *otherwise, const char *advice)
 {
-    const char *looks = look_at_credential(text);
-    return call_fail_with(call, -EINVAL, looks ? NULL : advice, "%s %s", what,
-                          looks ? looks : otherwise);
+    const char *hint = describe_credential(text);
+    return call_fail_with(call, -EINVAL, hint ? NULL : advice, "%s %s", what,
+                          hint ? hint : otherwise);
 }
 
 /* Sets the credential for the account of the endpoint. */
@@ -164,7 +164,7 @@ static int find_endpoint(struct connection *ret, const struct connection_string 
                               "DefaultEndpointsProtocol is neither https nor http");
     int r = compose_endpoint(ret, "the endpoint of " CONNECTION_STRING, protocol, settings->account,
                              suffix, call);
-    ret->named_by = "DefaultEndpointsProtocol=http without TableEndpoint"; /* asked for with http */
+    ret->named_by = "DefaultEndpointsProtocol=http without TableEndpoint"; /* http was explicit */
     return r;
 }
 
@@ -289,7 +289,7 @@ static int check_tokens(const struct connection *connection, struct call *call)
                           connection->named_by);
 }
 
-/* The endpoint is set; the credential comes from AZURE_STORAGE_KEY or AZURE_STORAGE_SAS_TOKEN. */
+/* The endpoint is set; the credential is from AZURE_STORAGE_KEY or AZURE_STORAGE_SAS_TOKEN. */
 static int connect_by_variables(struct connection *ret, const struct variables *variables,
                                 struct call *call)
 {

@@ -63,7 +63,7 @@ bool endpoint_is_url(struct bytes text)
     return starts_with_word(text, "https://") || starts_with_word(text, "http://");
 }
 
-/* libcurl connects to loopback for `localhost` and all names below it, without asking a resolver.
+/* libcurl connects to loopback for `localhost` and all names below it, without a resolver.
  */
 static bool is_loopback(const struct parts *parts)
 {

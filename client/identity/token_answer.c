@@ -35,7 +35,7 @@ static bool read_seconds(const cJSON *tree, const char *name, int64_t *ret)
     return true;
 }
 
-/* False: nothing tells it. */
+/* False: the answer does not have it. */
 static bool read_life(const cJSON *tree, struct bytes token, int64_t now_utc_100ns, int64_t *ret_ms)
 {
     int64_t now_ms = now_utc_100ns / TICKS_PER_MS, seconds;
@@ -90,7 +90,7 @@ int token_answer_read(struct bytes body, int64_t now_utc_100ns, struct call *cal
     if (r < 0)
         return r;
     if (!read_life(tree, token, now_utc_100ns, &life_ms))
-        return fail(call, "does not tell when its token ends");
+        return fail(call, "does not say when its token ends");
     if (life_ms <= 0)
         return fail(call, "has a token that has ended already: check this machine's clock");
     *ret = (struct token_answer){.life_ms = MIN(life_ms, LIFE_MAX_MS)};

@@ -48,7 +48,7 @@ int token_claims_append_identity(const struct token_claims *claims, struct buffe
 {
     const char *name = claims->user[0] ? claims->user : claims->application;
     if (!name[0] && !claims->object[0])
-        return buffer_append_string(ret, "an identity that its token does not tell");
+        return buffer_append_string(ret, "an identity that its token does not name");
     if (name[0])
         (void)buffer_append_format(ret, "%s %s", claims->user[0] ? "user" : "application", name);
     if (!claims->object[0])

@@ -19,7 +19,7 @@ struct token_claims { /* printable; "": the token does not have the claim */
 /* False: it is not a JWT. */
 bool token_claims_read(struct bytes token, struct token_claims *ret);
 /* Appends the identity: "user NAME" or "application ID", and "(object ID)"; without such claims:
- * "an identity that its token does not tell". */
+ * "an identity that its token does not name". */
 int token_claims_append_identity(const struct token_claims *claims, struct buffer *ret);
 
 #endif

@@ -7,11 +7,11 @@
 
 #include <stdatomic.h>
 
-#define ASK_MS      60000 /* for one request for a token */
+#define REQUEST_MS  60000 /* for one request for a token */
 #define MIN_WAIT_MS 1000  /* between a new token and the next request */
 #define SAME_WAIT_MS                                                                               \
     TOKEN_SOURCE_RENEW_MS /* the same after an answer with the token that was there already */
-/* A failure that is older tells nothing: the machine was suspended. */
+/* An older failure shows nothing: the machine was suspended. */
 #define FRESH_MS   ((int64_t)2 * TOKEN_SOURCE_PAUSES_MS)
 #define NEVER_MS   (INT64_MIN / 2)
 #define JITTER_MAX 20 /* a wait is shorter by this part of it at most */
@@ -25,11 +25,11 @@ struct token_source {
     /* guarded by the monitor; times by boottime: */
     struct token *token; /* NULL: there was none yet */
     int64_t got_ms, end_ms;
-    int64_t next_ms;        /* when the thread asks */
-    int64_t renewed_ms;     /* when a token was asked for last after a refusal */
-    bool is_asking;         /* the thread waits for an answer */
-    bool is_renewing;       /* it is to ask now, although the token has not ended */
-    uint64_t asked;         /* requests that began */
+    int64_t next_ms;        /* when the thread requests a token */
+    int64_t renewed_ms;     /* when a token was last requested after a refusal */
+    bool is_requesting;     /* the thread waits for an answer */
+    bool is_renewing;       /* a request is due now, although the token has not ended */
+    uint64_t requested;     /* requests that began */
     uint64_t answered;      /* and that ended */
     int failures;           /* in a row */
     int64_t failed_ms;      /* the last one */
@@ -46,7 +46,7 @@ static bool has_token(const struct token_source *source)
     return source->token && now_of(source) < source->end_ms;
 }
 
-/* Several machines that began at once do not ask at once. */
+/* Machines that began at the same time do not send requests at the same time. */
 static int64_t shorten(const struct token_source *source, int64_t wait_ms)
 {
     int64_t chance = clock_utc_100ns(source->clock) / 10 % 1000;
@@ -88,14 +88,14 @@ static bool is_ending(void *context)
 }
 
 /* Outside of the monitor. */
-static int ask(struct token_source *source, struct call *call, int64_t sent_ms,
-               struct token_answer *ret, struct token **ret_token)
+static int request(struct token_source *source, struct call *call, int64_t sent_ms,
+                   struct token_answer *ret, struct token **ret_token)
 {
     int r = source->issuer.request(source->issuer.context, call, ret);
     if (r < 0)
         return r;
     if (now_of(source) - sent_ms >= ret->life_ms)
-        return call_fail(call, -EPROTO, "its token had ended when it came");
+        return call_fail(call, -EPROTO, "its token had ended when it arrived");
     r = token_create(buffer_bytes(&ret->text), ret_token);
     return r < 0 ? call_fail(call, r, "out of memory") : 0;
 }
@@ -105,21 +105,21 @@ static void refresh(struct token_source *source)
 {
     _cleanup_(token_unrefp) struct token *token = NULL;
     _cleanup_(token_answer_finish) struct token_answer answer = {0};
-    struct call call = {.deadline_ms = clock_now_ms(source->clock) + ASK_MS,
+    struct call call = {.deadline_ms = clock_now_ms(source->clock) + REQUEST_MS,
                         .is_cancelled = is_ending,
                         .context = source};
     int64_t sent_ms = now_of(source);
-    source->is_asking = true;
+    source->is_requesting = true;
     source->is_renewing = false;
-    source->asked++;
+    source->requested++;
     monitor_leave(&source->monitor);
-    int r = ask(source, &call, sent_ms, &answer, &token);
+    int r = request(source, &call, sent_ms, &answer, &token);
     monitor_enter(&source->monitor);
     if (r < 0)
         take_failure(source, &call.failure);
     else
         take_token(source, token, &answer, sent_ms);
-    source->is_asking = false;
+    source->is_requesting = false;
     source->answered++;
     monitor_notify(&source->monitor);
 }
@@ -170,7 +170,7 @@ int token_source_get(struct token_source *source, struct call *call, struct toke
     int r = 0;
     monitor_enter(&source->monitor);
     /* the thread's wait does not count the time of a suspend */
-    if (!source->is_asking && now_of(source) >= source->next_ms)
+    if (!source->is_requesting && now_of(source) >= source->next_ms)
         monitor_notify(&source->monitor);
     while (r == 0 && !has_token(source))
         r = source->failures > 0 && now_of(source) - source->failed_ms < FRESH_MS
@@ -182,10 +182,10 @@ int token_source_get(struct token_source *source, struct call *call, struct toke
     return r;
 }
 
-/* Asks for a token unless one is asked for. False: it was done not long ago. */
+/* Begins a request for a token, unless one is in progress. False: the last one was not long ago. */
 static bool begin_renewal(struct token_source *source)
 {
-    if (source->is_asking || source->is_renewing)
+    if (source->is_requesting || source->is_renewing)
         return true;
     if (now_of(source) - source->renewed_ms < TOKEN_SOURCE_RENEW_MS)
         return false;
@@ -232,7 +232,7 @@ int token_source_append_metrics(struct token_source *source, struct buffer *ret)
 {
     monitor_enter(&source->monitor);
     (void)metrics_append_number(ret, "tablefuse_token_requests_total", "counter",
-                                "Requests for a token of Microsoft Entra ID.", source->asked);
+                                "Requests for a token of Microsoft Entra ID.", source->requested);
     if (source->token)
         (void)metrics_append_seconds(ret, "tablefuse_token_age_seconds", "gauge",
                                      "How long the present token is used.",

@@ -12,7 +12,7 @@
 #define GATHERED_BYTES 1024
 
 struct checksum {
-    uint32_t value; /* of what came before the gathered bytes */
+    uint32_t value; /* of what is before the gathered bytes */
     size_t size;
     _Alignas(BORDER) char gathered[GATHERED_BYTES];
 };

@@ -82,7 +82,7 @@ static const char advice_damaged[] = "the account's file is damaged: copy it wit
                                      "restore a backup";
 static const char advice_moved[] = "the account's file was moved or removed while in use";
 static const char advice_writable[] =
-    "the account's file or its file system is read-only; beside a read-only file SQLite needs a "
+    "the account's file or its file system is read-only; next to a read-only file SQLite needs a "
     "folder that it may write to";
 
 static const struct rule rules[] = {

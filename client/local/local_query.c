@@ -7,8 +7,8 @@
 #include "client/text/timestamp_etag.h"
 
 #define PAGE_TEXT_BYTES     ((size_t)4 << 20)
-#define LOOKED_AT_ROWS      10000 /* rows that a filter may test for one page */
-#define LOOKED_AT_BYTES     ((size_t)32 << 20)
+#define TESTED_ROWS         10000 /* rows that a filter may test for one page */
+#define TESTED_BYTES        ((size_t)32 << 20)
 #define ROWS_BETWEEN_CHECKS 256 /* between two checks of the call */
 #define TOKEN_MAX_BYTES     ((size_t)16 << 10)
 
@@ -93,7 +93,7 @@ static int add_row(struct scan *scan, const struct local_row *row)
 }
 
 /* 1: the row matches the query. */
-static int look_at_row(struct scan *scan, const struct local_row *row)
+static int match_row(struct scan *scan, const struct local_row *row)
 {
     scan->rows++;
     scan->bytes += row->text.size;
@@ -117,9 +117,9 @@ static int look_at_row(struct scan *scan, const struct local_row *row)
 static bool is_full(const struct scan *scan, const struct local_row *row)
 {
     size_t rows = page_builder_rows(scan->builder);
-    return rows == (size_t)scan->query->top || scan->rows == LOOKED_AT_ROWS ||
+    return rows == (size_t)scan->query->top || scan->rows == TESTED_ROWS ||
            (rows > 0 && scan->text_bytes + row->text.size > PAGE_TEXT_BYTES) ||
-           (scan->rows > 0 && scan->bytes + row->text.size > LOOKED_AT_BYTES);
+           (scan->rows > 0 && scan->bytes + row->text.size > TESTED_BYTES);
 }
 
 /* The next page begins after the last row. Rows were read, so the page is progress even if the
@@ -161,7 +161,7 @@ static int scan_row(struct scan *scan, struct continuation **ret_next)
         return r;
     if (is_full(scan, &row))
         return end_page(scan, ret_next);
-    r = look_at_row(scan, &row);
+    r = match_row(scan, &row);
     if (r == 1)
         r = add_row(scan, &row);
     return r < 0 ? r : 1;

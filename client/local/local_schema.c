@@ -125,7 +125,7 @@ static int check_objects(struct local_connection *connection, unsigned format_fl
     return r;
 }
 
-static int ask_number(struct local_connection *connection, const char *sql, int64_t *ret)
+static int query_number(struct local_connection *connection, const char *sql, int64_t *ret)
 {
     _cleanup_(sqlite3_finalizep) sqlite3_stmt *statement = NULL;
     int r = local_connection_query(connection, sql, &statement);
@@ -134,15 +134,15 @@ static int ask_number(struct local_connection *connection, const char *sql, int6
     return r;
 }
 
-static int look_at_format(struct local_connection *connection)
+static int find_format(struct local_connection *connection)
 {
     struct call *call = local_connection_call(connection);
     int64_t application = 0, format = 0, count = 0;
-    int r = ask_number(connection, "SELECT count(*) FROM main.sqlite_master", &count);
+    int r = query_number(connection, "SELECT count(*) FROM main.sqlite_master", &count);
     if (r == 0)
-        r = ask_number(connection, "PRAGMA application_id", &application);
+        r = query_number(connection, "PRAGMA application_id", &application);
     if (r == 0)
-        r = ask_number(connection, "PRAGMA user_version", &format);
+        r = query_number(connection, "PRAGMA user_version", &format);
     if (r < 0 || (application == 0 && format == 0 && count == 0))
         return r;
     if (application != LOCAL_SCHEMA_APPLICATION_ID)
@@ -159,12 +159,12 @@ static int look_at_format(struct local_connection *connection)
  * process may be creating the schema. */
 static int read_format(struct local_connection *connection)
 {
-    int r = local_connection_execute(connection, "SAVEPOINT look");
+    int r = local_connection_execute(connection, "SAVEPOINT reading");
     if (r < 0)
         return r;
-    int format = look_at_format(connection);
+    int format = find_format(connection);
     if (format >= 0)
-        r = local_connection_execute(connection, "RELEASE look");
+        r = local_connection_execute(connection, "RELEASE reading");
     return r < 0 ? r : format;
 }
 

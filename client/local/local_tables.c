@@ -44,7 +44,7 @@ static int list_only(struct local_connection *connection, const char *only, stru
     return append_name(connection, only, ret);
 }
 
-/* Asks for one name more than it lists, to know whether more follow. */
+/* Reads one name more than it lists, to know whether more follow. */
 static int list_page(struct local_connection *connection, sqlite3_stmt *statement,
                      struct table_names *ret, struct continuation **ret_next)
 {

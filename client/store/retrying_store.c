@@ -7,7 +7,7 @@
 
 #include <stdatomic.h>
 
-#define LOOK_MS 50 /* longest sleep between two checks for a cancel */
+#define CHECK_MS 50 /* longest sleep between two checks for a cancel */
 /* The service sends an empty page where a range goes on at another of its servers, or after 5 s
  * without a row. A few in a row are usual; more are followed at the pace of a backoff. */
 #define EMPTY_PAGES_AT_ONCE 4
@@ -70,7 +70,7 @@ static int sleep_through(struct retrying_store *self, int64_t wait_ms, struct ca
         int64_t left = end - clock_now_ms(self->clock);
         if (r < 0 || left <= 0)
             return r;
-        self->clock->sleep_ms(self->clock->context, MIN(left, LOOK_MS));
+        self->clock->sleep_ms(self->clock->context, MIN(left, CHECK_MS));
     }
 }
 
@@ -216,8 +216,8 @@ static int attempt_list_tables(const struct request *request, struct table_store
 }
 
 /* After a page without rows or names, but with a token: no progress. A service that sends new
- * tokens for ever would be asked as fast as it answers, so the pauses grow as after failures, less
- * the time that the service took. Gives up when timeout_ms have passed since the first such page.
+ * tokens for ever would be queried as fast as it answers, so the pauses grow as after failures,
+ * less the time that the service took. Gives up timeout_ms after the first such page.
  */
 static int pace_empty_page(struct retrying_store *self, const struct continuation *after,
                            struct continuation *next, struct call *call)

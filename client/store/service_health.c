@@ -6,13 +6,13 @@
 #include <assert.h>
 #include <pthread.h>
 
-/* | state   | attempts                               | left by                                  |
- * | UP      | go on                                  | an operation gives up: DOWN              |
+/* | state   | attempts                               | ends with                                |
+ * | UP      | are sent                               | an operation gives up: DOWN              |
  * | DOWN    | refused; the first at or after         | an answer to what is still under way: UP |
  * |         | probe_ms is the probe: PROBING         |                                          |
  * | PROBING | refused                                | an answer, to the probe or what is still |
  * |         |                                        | under way: UP; the end of the probe: DOWN|
- * Beside these, an untried lane's first attempt goes on, and changes the state by an answer alone.
+ * In addition, the first attempt of an untried lane is sent; only its answer changes the state.
  */
 enum state { UP, DOWN, PROBING };
 
@@ -83,7 +83,7 @@ static void change_locked(struct service_health *health, enum state state, int64
     health->changed_utc_sec = clock_utc_100ns(health->clock) / TICKS_PER_SEC;
 }
 
-static void tell(const struct service_health *health, const struct service_change *change)
+static void report(const struct service_health *health, const struct service_change *change)
 {
     if (health->sink)
         health->sink(health->context, change);
@@ -182,7 +182,7 @@ int service_health_leave(struct service_health *health, struct call *call, int p
     check_locked(health);
     (void)pthread_mutex_unlock(&health->lock);
     if (is_back)
-        tell(health, &change);
+        report(health, &change);
     return r;
 }
 
@@ -206,7 +206,7 @@ void service_health_give_up(struct service_health *health, unsigned lane, const 
     check_locked(health);
     (void)pthread_mutex_unlock(&health->lock);
     if (goes_down)
-        tell(health, &(struct service_change){false, 0, &call->failure});
+        report(health, &(struct service_change){false, 0, &call->failure});
 }
 
 int service_health_append_metrics(struct service_health *health, struct buffer *ret)

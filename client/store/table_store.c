@@ -126,7 +126,7 @@ static int check_rows(const struct query *query, const struct page_builder *buil
     struct bytes last = query->after ? continuation_position(query->after) : query->range.lo;
     size_t rows = page_builder_rows(builder);
     if (rows > (size_t)query->top)
-        return call_fail(call, -EPROTO, "the service answered %zu rows where %d were asked for",
+        return call_fail(call, -EPROTO, "the service answered %zu rows where %d were requested",
                          rows, query->top);
     for (size_t i = 0; i < rows; i++) {
         struct bytes position = page_builder_position(builder, i);
@@ -135,7 +135,7 @@ static int check_rows(const struct query *query, const struct page_builder *buil
         if (order > 0 || (order == 0 && i > 0) || bytes_compare(position, query->range.hi) >= 0)
             return call_fail(call, -EPROTO,
                              "the service answered row %zu out of key order or out of the range "
-                             "that was asked for",
+                             "that was requested",
                              i);
         last = position;
     }
@@ -171,7 +171,7 @@ int table_store_query(struct table_store *store, const struct query *query, stru
     _cleanup_(page_builder_destroyp) struct page_builder *builder = NULL;
     _cleanup_(continuation_destroyp) struct continuation *next = NULL;
     if (!range_is_expressible(query->range))
-        return call_fail(call, -EINVAL, "a range that one query cannot ask for");
+        return call_fail(call, -EINVAL, "a range that one query cannot request");
     int r = page_builder_create(PAGE_MAX_BYTES, &builder);
     if (r < 0)
         return call_fail(call, r, "out of memory");
@@ -210,7 +210,7 @@ int table_store_get(struct table_store *store, const char *table, struct bytes p
         return r;
     if (page_builder_rows(builder) != 1 ||
         !bytes_equal(page_builder_position(builder, 0), position))
-        return call_fail(call, -EPROTO, "the service answered another entity than was asked for");
+        return call_fail(call, -EPROTO, "the service answered another entity than was requested");
     struct range_end end;
     r = page_builder_finish(builder, range_of_one(position, &end), false, ret);
     return r < 0 ? call_fail(call, r, "out of memory") : 0;
@@ -246,8 +246,8 @@ static bool has_odd_character(struct bytes position)
     return false;
 }
 
-/* In a URL of a batch Azurite looks for the last "'," as the end of the PartitionKey, and for the
- * first "RowKey='", in any case, as the start of the RowKey. */
+/* In a URL of a batch Azurite takes the last "'," as the end of the PartitionKey, and the first
+ * "RowKey='", in any case, as the start of the RowKey. */
 bool table_store_goes_alone(const struct write *write)
 {
     static const struct bytes begin = BYTES_LITERAL("RowKey='");

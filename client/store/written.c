@@ -30,20 +30,20 @@ static bool is_as_written(const struct write *write, struct bytes text)
     return false;
 }
 
-static void judge_next(struct check *check, enum written verdict)
+static void note_next(struct check *check, enum written verdict)
 {
     check->verdict = MIN(check->verdict, verdict);
     check->next++;
 }
 
-static void judge_absent(struct check *check)
+static void note_absent(struct check *check)
 {
     const struct write *write = check->ordered[check->next];
     check->results[write - check->writes] = (struct write_result){0};
-    judge_next(check, write->kind == WRITE_DELETE ? WRITTEN_WHOLE : WRITTEN_PERHAPS);
+    note_next(check, write->kind == WRITE_DELETE ? WRITTEN_WHOLE : WRITTEN_PERHAPS);
 }
 
-static void judge_stored(struct check *check, const struct page *page, size_t row)
+static void note_stored(struct check *check, const struct page *page, size_t row)
 {
     const struct write *write = check->ordered[check->next];
     struct write_result *result = &check->results[write - check->writes];
@@ -51,25 +51,25 @@ static void judge_stored(struct check *check, const struct page *page, size_t ro
     (void)snprintf(result->etag, sizeof(result->etag), "%.*s", (int)etag.size, etag.data);
     result->timestamp = page_timestamp(page, row);
     bool is_unchanged = etag.size > 0 && bytes_equal(etag, write->if_match);
-    judge_next(check, is_unchanged                                 ? WRITTEN_NOT
-                      : is_as_written(write, page_text(page, row)) ? WRITTEN_WHOLE
-                                                                   : WRITTEN_PERHAPS);
+    note_next(check, is_unchanged                                 ? WRITTEN_NOT
+                     : is_as_written(write, page_text(page, row)) ? WRITTEN_WHOLE
+                                                                  : WRITTEN_PERHAPS);
 }
 
-static int look_at_one(struct check *check)
+static int read_one(struct check *check)
 {
     _cleanup_(page_unrefp) struct page *page = NULL;
     int r = table_store_get(check->store, check->table, check->ordered[check->next]->position,
                             check->call, &page);
     if (r == -ENOENT)
-        judge_absent(check);
+        note_absent(check);
     else if (r == 0)
-        judge_stored(check, page, 0);
+        note_stored(check, page, 0);
     return r == -ENOENT ? 0 : r;
 }
 
-/* Judges the rows that the page covers. */
-static void judge_page(struct check *check, const struct page *page)
+/* Compares the rows that the page covers. */
+static void compare_page(struct check *check, const struct page *page)
 {
     struct bytes end = page_range(page).hi;
     while (check->next < check->n &&
@@ -77,14 +77,14 @@ static void judge_page(struct check *check, const struct page *page)
         struct bytes position = check->ordered[check->next]->position;
         size_t row = page_seek(page, position);
         if (row < page_rows(page) && bytes_equal(page_position(page, row), position))
-            judge_stored(check, page, row);
+            note_stored(check, page, row);
         else
-            judge_absent(check);
+            note_absent(check);
     }
 }
 
 /* Reads from the next row up to the last one, as far as the service answers with rows. */
-static int look_at_range(struct check *check)
+static int read_range(struct check *check)
 {
     struct range_end end;
     struct bytes begin = check->ordered[check->next]->position;
@@ -106,21 +106,21 @@ static int look_at_range(struct check *check)
         if (r < 0)
             break;
         has_rows = page_rows(answer.page) > 0;
-        judge_page(check, answer.page);
+        compare_page(check, answer.page);
     } while (!has_rows && answer.next);
     answer_finish(&answer);
     while (r == -ENOENT && check->next < check->n) /* there is no such table */
-        judge_absent(check);
+        note_absent(check);
     return r == -ENOENT ? 0 : r;
 }
 
-static int look_at_all(struct check *check)
+static int read_all(struct check *check)
 {
     bool is_dense = check->n > 1;
     int r = 0;
     while (r == 0 && check->next < check->n && check->verdict == WRITTEN_WHOLE) {
         size_t first = check->next;
-        r = is_dense ? look_at_range(check) : look_at_one(check);
+        r = is_dense ? read_range(check) : read_one(check);
         is_dense &= check->next - first > 1;
     }
     return r < 0 ? r : (int)check->verdict;
@@ -152,5 +152,5 @@ int written_check(struct table_store *store, const char *table, const struct wri
         check.deletes_only &= writes[i].kind == WRITE_DELETE;
     }
     qsort(ordered, n, sizeof(struct write *), compare_positions);
-    return look_at_all(&check);
+    return read_all(&check);
 }

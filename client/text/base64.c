@@ -49,7 +49,7 @@ void base64_clear_unused(char *base64, size_t size)
     char *last = &base64[size - padding - 1];
     size_t value = (size_t)(strchr(digits, *last) - digits);
     size_t unused = value & (padding == 1 ? 0x03 : 0x0F);
-    /* all of the text is looked at only if something is to be changed */
+    /* the whole text is checked only if something is to be changed */
     if (unused != 0 && base64_decoded_size((struct bytes){base64, size}, &decoded))
         *last = digits[value - unused];
 }

@@ -121,7 +121,7 @@ static enum json_kind open_level(struct json_reader *reader, bool is_object)
     return is_object ? JSON_OBJECT_BEGIN : JSON_ARRAY_BEGIN;
 }
 
-/* May another member or element come, but no bracket? */
+/* May another member or element follow, but no bracket? */
 static bool is_behind_comma(const struct json_reader *reader)
 {
     return reader->expected == (is_in_object(reader) ? EXPECT_NAME : EXPECT_VALUE);

@@ -167,7 +167,7 @@ with open("f.json", "w") as file: json.dump(entity, file)'""",
     ),
     "tee -a": ("""echo '{"Amount@odata.type":"Edm.Int64","Total":5}' | tee -a f.json""", 1, "Invalid argument"),
 }
-LEFT_BEHIND = "Amount@odata.type: a type without its property, beside a new property without a type: Total"
+LEFT_BEHIND = "Amount@odata.type: a type without its property, next to a new property without a type: Total"
 DROPPED = "Amount@odata.type: a type without its property is dropped"
 
 

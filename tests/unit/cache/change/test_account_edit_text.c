@@ -10,7 +10,7 @@
 #define AMOUNT  TYPED("Amount", "Int64", "\"5\"")
 #define RENAMED "{\"Amount@odata.type\":\"Edm.Int64\",\"Total\":\"5\"}"
 #define REFUSED                                                                                    \
-    "line 1, column 2: Amount@odata.type: a type without its property, beside a new property "     \
+    "line 1, column 2: Amount@odata.type: a type without its property, next to a new property "    \
     "without a type: Total"
 #define DROPPED "line 1, column 2: Amount@odata.type: a type without its property is dropped"
 #define KEY     "line 1, column 2: RowKey: not this key counts, but the one of the path"

@@ -211,7 +211,7 @@ static void each_property_finds_its_own(void **state)
 
 #define DROPPED(name) name "@odata.type: a type without its property is dropped"
 #define RENAMED(name, fresh)                                                                       \
-    name "@odata.type: a type without its property, beside a new property without a type: " fresh
+    name "@odata.type: a type without its property, next to a new property without a type: " fresh
 
 static void a_type_without_its_property(void **state)
 {

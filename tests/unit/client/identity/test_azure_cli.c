@@ -103,9 +103,9 @@ static const struct {
     {"echo \"ERROR: Please run 'az login' to setup account.\" >&2; exit 1", -EACCES,
      "Please run 'az login' to setup account."},
     {"printf 'ERROR: a\\033[1mb\\nmore\\n' >&2; exit 1", -EACCES, "a?[1mb"},
-    {"exit 3", -EACCES, "it has failed and tells no reason"},
-    {"echo '{}'; exit 3", -EACCES, "it has failed and tells no reason"},
-    {"kill -KILL $$", -EACCES, "it has failed and tells no reason"},
+    {"exit 3", -EACCES, "it has failed and gives no reason"},
+    {"echo '{}'; exit 3", -EACCES, "it has failed and gives no reason"},
+    {"kill -KILL $$", -EACCES, "it has failed and gives no reason"},
     {"head -c 70000 /dev/zero", -EFBIG, "it prints more than 65536 bytes"},
 };
 

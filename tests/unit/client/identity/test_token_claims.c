@@ -37,8 +37,8 @@ static const struct {
     {"{\"oid\":\"o\",\"unique_name\":\"ada\"}", "o", "ada", "", "", 0, "user ada (object o)"},
     {"{\"azp\":\"a\",\"exp\":1.5}", "", "", "a", "", 1, "application a"},
     {"{\"oid\":\"o\",\"exp\":\"7\"}", "o", "", "", "", 0, "object o"},
-    {"{\"oid\":7,\"exp\":-1}", "", "", "", "", 0, "an identity that its token does not tell"},
-    {"{}", "", "", "", "", 0, "an identity that its token does not tell"},
+    {"{\"oid\":7,\"exp\":-1}", "", "", "", "", 0, "an identity that its token does not name"},
+    {"{}", "", "", "", "", 0, "an identity that its token does not name"},
     {"{\"upn\":\"a\\n\\u001b\\u202e\\u00e9\"}", "", "a???\xC3\xA9", "", "", 0, "user a???\xC3\xA9"},
     {"{\"upn\":\"~~~?\"}", "", "~~~?", "", "", 0, "user ~~~?"}, /* with - and _ */
 };

@@ -339,7 +339,7 @@ static void a_token_that_has_ended_when_it_comes(void **state)
     atomic_store(&f.is_held, false);
     assert_int_equal(get(&f, &call, text), -EPROTO);
     assert_string_equal(call.failure.message,
-                        "no token from " NAME ": its token had ended when it came");
+                        "no token from " NAME ": its token had ended when it arrived");
     pass(TOKEN_SOURCE_PAUSE_MS - 1);
     int before = atomic_load(&looks);
     while (atomic_load(&looks) < before + 2)
@@ -506,7 +506,7 @@ static void its_state_is_told(void **state)
     buffer_clear(&text);
     assert_int_equal(token_source_append_description(f.source, &text), 0);
     assert_bytes(buffer_bytes(&text),
-                 B("an identity that its token does not tell, until 1970-01-01T00:59:55Z"));
+                 B("an identity that its token does not name, until 1970-01-01T00:59:55Z"));
     buffer_clear(&text);
     assert_int_equal(token_source_append_metrics(f.source, &text), 0);
     assert_non_null(strstr(buffer_string(&text), "\ntablefuse_token_requests_total 1\n"));

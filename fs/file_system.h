@@ -50,13 +50,13 @@ struct file_system {
     struct log *log;
     struct fuse_session *session;
     struct waiting waiting;
-    bool allows_updatedb;           /* option allow_updatedb: updatedb may read directories */
-    _Atomic bool has_told_unseen;   /* the log has a line that a caller is unknown */
-    _Atomic bool has_told_updatedb; /* the log has a line that updatedb is refused */
-    _Atomic bool is_ready;          /* the kernel has accepted a successful reply to INIT */
-    _Atomic bool prunes_nodes;      /* the kernel supports channel_prune */
-    _Atomic bool is_answering;      /* the first reply, the one to INIT, has begun */
-    bool (*ready)(void *context);   /* called when is_ready is set; false: unmount again */
+    bool allows_updatedb;               /* option allow_updatedb: updatedb may read directories */
+    _Atomic bool has_reported_unseen;   /* the log has a line that a caller is unknown */
+    _Atomic bool has_reported_updatedb; /* the log has a line that updatedb is refused */
+    _Atomic bool is_ready;              /* the kernel has accepted a successful reply to INIT */
+    _Atomic bool prunes_nodes;          /* the kernel supports channel_prune */
+    _Atomic bool is_answering;          /* the first reply, the one to INIT, has begun */
+    bool (*ready)(void *context);       /* called when is_ready is set; false: unmount again */
     void *ready_context;
 };
 

@@ -10,13 +10,13 @@
 
 /* The child ends with its parent. If it hangs in the kernel all the same, the parent's output is
  * closed, so that a reader of that output sees its end. */
-static void answer_from_child(bounded_question *question, const void *context, int fd, void *answer)
+static void answer_from_child(bounded_function *function, const void *context, int fd, void *answer)
 {
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     for (int output = STDIN_FILENO; output <= STDERR_FILENO; output++)
         if (output != fd)
             (void)close(output);
-    size_t size = question(context, answer);
+    size_t size = function(context, answer);
     _exit(write(fd, answer, size) == (ssize_t)size ? 0 : 1);
 }
 
@@ -36,7 +36,7 @@ static bool await_answer(int fd, int64_t limit_ms, char *ret, size_t size)
     return taken > 0;
 }
 
-int bounded_call(bounded_question *question, const void *context, int64_t limit_ms, void *ret,
+int bounded_call(bounded_function *function, const void *context, int64_t limit_ms, void *ret,
                  size_t size)
 {
     int ends[2];
@@ -45,7 +45,7 @@ int bounded_call(bounded_question *question, const void *context, int64_t limit_
     pid_t child = fork();
     int error = child < 0 ? -errno : 0;
     if (child == 0)
-        answer_from_child(question, context, ends[1], ret);
+        answer_from_child(function, context, ends[1], ret);
     (void)close(ends[1]);
     bool is_answered = error == 0 && await_answer(ends[0], limit_ms, ret, size);
     (void)close(ends[0]);

@@ -9,11 +9,11 @@
 
 /* Runs in the child. Writes its result to `ret`, which has room for it, and returns the result's
  * size. */
-typedef size_t bounded_question(const void *context, void *ret);
+typedef size_t bounded_function(const void *context, void *ret);
 
 /* Runs the function, and waits for its result for limit_ms at most. `ret` has `size` bytes, the
  * maximum of a result. 0; -ETIMEDOUT; or -errno: no process or descriptor could be created. */
-int bounded_call(bounded_question *question, const void *context, int64_t limit_ms, void *ret,
+int bounded_call(bounded_function *function, const void *context, int64_t limit_ms, void *ret,
                  size_t size);
 
 #endif

@@ -139,16 +139,16 @@ const char *exit_report_socket(const struct exit_report *report)
 
 void exit_report_send(struct exit_report *report, int exit_code, const char *message)
 {
-    struct report told = {.exit_code = exit_code};
-    (void)snprintf(told.message, sizeof(told.message), "%s", message);
-    size_t size = offsetof(struct report, message) + strlen(told.message) + 1;
+    struct report packet = {.exit_code = exit_code};
+    (void)snprintf(packet.message, sizeof(packet.message), "%s", message);
+    size_t size = offsetof(struct report, message) + strlen(packet.message) + 1;
     if (!report)
         return;
     report->is_ending = true;
     (void)shutdown(report->listener, SHUT_RD); /* no connection is made any more */
     (void)pthread_join(report->thread, NULL);
     for (size_t i = 0; i < report->count; i++) {
-        (void)send(report->accepted[i], &told, size, MSG_NOSIGNAL | MSG_DONTWAIT);
+        (void)send(report->accepted[i], &packet, size, MSG_NOSIGNAL | MSG_DONTWAIT);
         (void)close(report->accepted[i]);
     }
     (void)close(report->listener);
@@ -197,14 +197,14 @@ static int take(int fd, int64_t limit_ms, struct report *ret)
 
 int exit_report_read(int report, int64_t limit_ms, char *ret_message)
 {
-    struct report told = {0};
-    int r = take(report, limit_ms, &told);
+    struct report packet = {0};
+    int r = take(report, limit_ms, &packet);
     (void)close(report);
     if (r < 0)
         return r;
-    if (told.exit_code < 0 || told.exit_code > UINT8_MAX)
+    if (packet.exit_code < 0 || packet.exit_code > UINT8_MAX)
         return -EPROTO;
-    told.message[sizeof(told.message) - 1] = '\0';
-    memcpy(ret_message, told.message, sizeof(told.message));
-    return told.exit_code;
+    packet.message[sizeof(packet.message) - 1] = '\0';
+    memcpy(ret_message, packet.message, sizeof(packet.message));
+    return packet.exit_code;
 }

@@ -3,13 +3,13 @@
 #define FS_BASE_EXIT_REPORT_H
 /* Sends the exit code and a message of a mount's process to `tablefuse unmount`, which is not its
  * parent and so gets no exit code. The process listens on a socket in Linux's abstract namespace.
- * The socket's name has 128 random bits, so that nobody else can have taken it. .tablefuse/version
- * shows the name to the user of the process and to root. `unmount` connects before it unmounts, and
- * reads when the process has ended. Nothing is left on a disk.
+ * The socket's name has 128 random bits, so that no other process can have taken it.
+ * .tablefuse/version shows the name to the user of the process and to root. `unmount` connects
+ * before it unmounts, and reads when the process has ended. Nothing is left on a disk.
  *
  * /proc/net/unix shows the name to every user while the socket exists. So a thread accepts each
- * connection at once, closes those of other users, and keeps the others until the end. So nobody
- * else can read the report, or fill the socket's queue. A process in another network namespace
+ * connection at once, closes those of other users, and keeps the others until the end. So no other
+ * user can read the report, or fill the socket's queue. A process in another network namespace
  * cannot connect, and gets no report.
  *
  * For the main thread. */

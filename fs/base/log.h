@@ -8,7 +8,7 @@
  *
  *   2026-11-22T10:00:00.000Z tablefuse: /mnt/tables: the service answers again, after 4 s
  *
- * THE LOG BLOCKS NOBODY. If the reader of a pipe is slow or has stopped, the pipe is full and a
+ * THE LOG NEVER BLOCKS. If the reader of a pipe is slow or has stopped, the pipe is full and a
  * write blocks. So a thread of the log writes the lines, and no other thread waits for it. At most
  * LOG_WAITING_MAX_BYTES of lines wait to be written; further lines are dropped, and one line in
  * their place says how many.

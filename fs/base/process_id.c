@@ -189,7 +189,7 @@ static int read_pending_signals(int status, uint64_t *ret)
             pending |= status_number(text, "\nSigPnd:", 16) | status_number(text, "\nShdPnd:", 16);
             *end = '\n';
             size -= (size_t)(end - text);
-            memmove(text, end, size); /* the end of a line, and what has come of the next one */
+            memmove(text, end, size); /* the end of a line, and what was read of the next one */
         }
         if (!end || size == sizeof(text) - 1)
             size = 0;

@@ -35,8 +35,8 @@ ssize_t channel_read(int fd, void *buffer, size_t size, void *userdata)
 
 #if FUSE_VERSION < FUSE_MAKE_VERSION(3, 17)
 /* FIXME: remove this once libfuse 3.17 is required. Older versions ignore the capability
- * FUSE_CAP_PARALLEL_DIROPS: they do not tell the kernel that lookups and reads of one directory may
- * run in parallel (libfuse pull request 861). So this sets the flag in the reply. */
+ * FUSE_CAP_PARALLEL_DIROPS: they do not report to the kernel that lookups and reads of one
+ * directory may run in parallel (libfuse pull request 861). So this sets the flag in the reply. */
 static void allow_parallel_directory_operations(const struct iovec *iov, int count)
 {
     struct fuse_init_out *init = count == 2 ? iov[1].iov_base : NULL;

@@ -18,14 +18,14 @@ ssize_t channel_write(int fd, struct iovec *iov, int count, bool is_init);
 /* Since this minor version of the FUSE protocol (Linux 6.18) the kernel supports channel_prune. */
 #define CHANNEL_PRUNE_MINOR 45
 #define CHANNEL_PRUNE_MAX   1000
-/* Asks the kernel to forget nodes, at most CHANNEL_PRUNE_MAX. The kernel begins with the last one,
+/* Makes the kernel forget nodes, at most CHANNEL_PRUNE_MAX. The kernel begins with the last one,
  * and sends a FORGET for each. It skips nodes in use: open or mapped files, working directories,
  * and directories with nodes that it still has. It locks no directory for this. (For
  * fuse_lowlevel_notify_inval_entry it locks one, and so waits until a slow LOOKUP in it ends.) Any
  * thread, not under a lock. 0 or -errno. */
 int channel_prune(int fd, const uint64_t *ids, size_t count);
-/* Serves requests until the file system is unmounted or the session is told to exit, for example by
- * a signal. Creates threads when they are needed. 0 or -errno. */
+/* Serves requests until the file system is unmounted or the session is to exit, for example by a
+ * signal. Creates threads when they are needed. 0 or -errno. */
 int channel_serve(struct fuse_session *session);
 
 #endif

@@ -11,7 +11,7 @@ struct node_keeper {
     pthread_t thread;
 };
 
-/* Asks the kernel to forget as many nodes, in messages of at most CHANNEL_PRUNE_MAX. */
+/* Prunes `excess` nodes, in messages of at most CHANNEL_PRUNE_MAX. */
 static void prune(const struct file_system *fs, size_t excess)
 {
     uint64_t ids[CHANNEL_PRUNE_MAX];

@@ -8,7 +8,7 @@
 
 struct node_keeper;
 /* Created when the session is mounted, and destroyed before it is unmounted. Without
- * fs->prunes_nodes it does not ask the kernel to forget nodes. 0 or -errno. */
+ * fs->prunes_nodes it does not prune nodes. 0 or -errno. */
 int node_keeper_create(struct file_system *fs, struct node_keeper **ret);
 void node_keeper_destroy(struct node_keeper *keeper); /* takes NULL */
 

@@ -34,7 +34,7 @@ static bool is_cancelled(void *context)
 
 static void report_unseen(struct file_system *fs)
 {
-    if (!atomic_exchange(&fs->has_told_unseen, true))
+    if (!atomic_exchange(&fs->has_reported_unseen, true))
         log_message(
             fs->log,
             "programs that use the mount cannot be seen in /proc (another PID namespace, or "

@@ -96,7 +96,7 @@ static int append_long_keys(const struct map_drawing *drawing, struct buffer *re
         (void)buffer_append_format(ret, "%s%s row %s (with .json)", partitions > 0 ? ", " : "",
                                    progress_number(rows, number), rows == 1 ? "key" : "keys");
     return buffer_append_string(ret, ". A mount cuts their names, which end in #~ and a checksum. "
-                                     "The file tells the key: see tree.md.");
+                                     "The file has the key: see tree.md.");
 }
 
 int map_warning_append(const struct map_drawing *drawing, enum map_warning warning,

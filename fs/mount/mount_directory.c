@@ -10,9 +10,9 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#define ASK_MS 5000 /* to find out whether a mount that is there already is dead */
+#define QUERY_MS 5000 /* to find out whether a mount that is there already is dead */
 
-/* shown: a path that is there, or what verb_printable answers. */
+/* shown: a path that is there, or what verb_printable returns. */
 static int refuse_directory(const char *shown, const char *reason, const char *advice)
 {
     say("tablefuse: cannot mount at %s: %s -- %s\n", shown, reason, advice);
@@ -84,7 +84,7 @@ static int check_directory(const char *directory, const struct mountpoint *place
 static int remove_dead(struct mountpoint *place, const char *directory)
 {
     struct mountpoint_daemon daemon;
-    int r = mountpoint_query(place, ASK_MS, &daemon);
+    int r = mountpoint_query(place, QUERY_MS, &daemon);
     if (r == MOUNTPOINT_SILENT)
         return refuse_directory(directory,
                                 "a tablefuse mount is there already, and its process does not "
@@ -103,7 +103,7 @@ static int remove_dead(struct mountpoint *place, const char *directory)
 int mount_directory_prepare(const char *directory, struct mountpoint *place)
 {
     _cleanup_(freep) char *path = NULL;
-    int r = mountpoint_resolve(directory, ASK_MS, &path);
+    int r = mountpoint_resolve(directory, QUERY_MS, &path);
     if (r == 0)
         r = mountpoint_open(path, place);
     if (r < 0)
@@ -119,6 +119,6 @@ void mount_directory_clean_up(struct mountpoint *place)
 {
     struct mountpoint_daemon daemon;
     if (mountpoint_check(place) == 0 && place->is_tablefuse &&
-        mountpoint_query(place, ASK_MS, &daemon) == MOUNTPOINT_DEAD)
+        mountpoint_query(place, QUERY_MS, &daemon) == MOUNTPOINT_DEAD)
         (void)mountpoint_unmount(place, true);
 }

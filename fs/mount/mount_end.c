@@ -18,8 +18,8 @@ struct ending {
 };
 
 /* Logs a sentence, and appends it to the words. */
-__attribute__((format(printf, 2, 3))) static void tell(struct ending *ending, const char *format,
-                                                       ...)
+__attribute__((format(printf, 2, 3))) static void report(struct ending *ending, const char *format,
+                                                         ...)
 {
     size_t size = strlen(ending->words);
     const char *separator = size > 0 && size + 2 < EXIT_REPORT_MAX_BYTES ? "; " : "";
@@ -40,11 +40,11 @@ static void report_deletes(struct ending *ending, uint64_t count)
                             BYTES_LITERAL("queued-deletes"), buffer_bytes(&fs->texts.abandoned));
     const char *what = count == 1 ? "queued delete was" : "queued deletes were";
     if (r < 0)
-        tell(ending, "%llu %s perhaps not made, and their names could not be kept: %s",
-             (unsigned long long)count, what, strerrordesc_np(-r));
+        report(ending, "%llu %s perhaps not made, and their names could not be kept: %s",
+               (unsigned long long)count, what, strerrordesc_np(-r));
     else
-        tell(ending, "%llu %s perhaps not made -- see *-queued-deletes in %s",
-             (unsigned long long)count, what, ending->place);
+        report(ending, "%llu %s perhaps not made -- see *-queued-deletes in %s",
+               (unsigned long long)count, what, ending->place);
 }
 
 /* The service may not answer, and the process may be killed before the time is over. So the queued
@@ -94,11 +94,11 @@ static int send_queued(struct ending *ending)
     if (ending->waits && left + unreported == 0)
         log_message(fs->log, "all queued changes were made");
     if (unreported > 0)
-        tell(ending, "%zu queued %s failed -- see the log, and %s", unreported,
-             unreported == 1 ? "change has" : "changes have", ending->place);
+        report(ending, "%zu queued %s failed -- see the log, and %s", unreported,
+               unreported == 1 ? "change has" : "changes have", ending->place);
     if (texts > 0)
-        tell(ending, "%llu queued %s perhaps not stored -- see %s", (unsigned long long)texts,
-             texts == 1 ? "text was" : "texts were", ending->place);
+        report(ending, "%llu queued %s perhaps not stored -- see %s", (unsigned long long)texts,
+               texts == 1 ? "text was" : "texts were", ending->place);
     if (deletes > 0)
         report_deletes(ending, deletes);
     return left + unreported > 0 ? EXIT_ABANDONED : 0;
@@ -141,9 +141,9 @@ static int release_all(struct ending *ending)
     uint64_t count = fs->texts.reported_losses;
     if (count == 0)
         return sent;
-    tell(ending, "%llu %s could not be stored when %s closed -- see the log, and %s",
-         (unsigned long long)count, count == 1 ? "file" : "files",
-         count == 1 ? "it was" : "they were", ending->place);
+    report(ending, "%llu %s could not be stored when %s closed -- see the log, and %s",
+           (unsigned long long)count, count == 1 ? "file" : "files",
+           count == 1 ? "it was" : "they were", ending->place);
     return EXIT_ABANDONED;
 }
 
@@ -170,8 +170,8 @@ static int keep_scratch_files(struct ending *ending)
                     scratch_files(ending->kept), ending->place);
     if (ending->lost == 0)
         return 0;
-    tell(ending, "%llu %s could not be kept in %s: %s", (unsigned long long)ending->lost,
-         scratch_files(ending->lost), ending->place, strerrordesc_np(-ending->error));
+    report(ending, "%llu %s could not be kept in %s: %s", (unsigned long long)ending->lost,
+           scratch_files(ending->lost), ending->place, strerrordesc_np(-ending->error));
     return EXIT_ABANDONED;
 }
 

@@ -159,8 +159,8 @@ static void close_one(int *descriptor)
     *descriptor = -1;
 }
 
-/* An empty mask: the kernel then tells the device of a mount whose owner allows no one else, too,
- * and asks no daemon. */
+/* An empty mask: the kernel then returns the device without the daemon, also for a mount whose
+ * owner allows no one else. */
 static int device_of(int descriptor, dev_t *ret)
 {
     struct statx status;
@@ -289,7 +289,7 @@ static void read_daemon(int root, struct mountpoint_daemon *ret)
         return;
     ret->process = (pid_t)pid;
     find_word(version, "\nexit_socket ", ret->exit_socket, sizeof(ret->exit_socket));
-    /* an older daemon tells no namespace */
+    /* an older daemon has no such line */
     if (find_number(version, "\npid_namespace ", UINT64_MAX, &space) &&
         (space == 0 || space != process_namespace()))
         ret->process = MOUNTPOINT_DAEMON_ELSEWHERE;

@@ -109,8 +109,8 @@ static const char *explain(const char *format)
                : explain_memory(format);
 }
 
-/* libfuse's messages begin with "fuse: "; ours name the program. Its debug output comes in pieces,
- * and is always written at once. */
+/* libfuse's messages begin with "fuse: "; ours name the program. Its debug output is in pieces,
+ * which are written at once. */
 __attribute__((format(printf, 2, 0))) static void write_message(enum fuse_log_level level,
                                                                 const char *format, va_list list)
 {
@@ -203,8 +203,8 @@ static void end_mount(struct fuse_session *session, const char *path, dev_t devi
     _cleanup_(mountpoint_finish) struct mountpoint found = MOUNTPOINT_NONE;
     int fd = fuse_session_fd(session);
     bool is_own = mountpoint_open(path, &found) == 0 && found.device == device && is_connected(fd);
-    /* Ends the connection: otherwise an unmount may wait for replies that nobody sends. The number
-     * of the descriptor remains in use, because fuse_session_destroy closes it. */
+    /* Ends the connection: otherwise an unmount may wait for replies that are never sent. The
+     * number of the descriptor remains in use, because fuse_session_destroy closes it. */
     (void)dup2(STDERR_FILENO, fd);
     if (is_own)
         (void)mountpoint_unmount(&found, true);

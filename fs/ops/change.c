@@ -41,8 +41,7 @@ static int settle(struct request *request, struct child *child)
     return r < 0 ? r : cut_name_settle(request, child->parent, child->name, &child->place, &entity);
 }
 
-/* There may be no node of a version, as after a rename. Then the key of a short name is looked for.
- */
+/* Without a node of a version, as after a rename, the key of a short name is searched for. */
 static int learn_from_node(struct request *request, struct child *child)
 {
     const struct place *parent = &child->parent->place;

@@ -301,7 +301,7 @@ static int pack_own(struct packing *packing, uint64_t cookie)
     return r < 0 ? call_fail(&packing->request->caller.call, r, "out of memory") : 0;
 }
 
-/* Names alone, also for READDIRPLUS: the text of a file is made by the LOOKUP that asks for it. */
+/* Names alone, also for READDIRPLUS: the text of a file is made by its LOOKUP. */
 static int pack_control(struct packing *packing, uint64_t cookie)
 {
     for (; cookie < CONTROL_FILES && !packing->is_full; cookie++) {

@@ -40,7 +40,7 @@ static bool is_updatedb(fuse_req_t req)
 /* Reported once in a mount: updatedb tries again every night. */
 static void keep_updatedb_out(fuse_req_t req, const struct inode *inode)
 {
-    if (atomic_exchange(&request_fs(req)->has_told_updatedb, true))
+    if (atomic_exchange(&request_fs(req)->has_reported_updatedb, true))
         reply_error(req, -EACCES);
     else
         refuse_open(

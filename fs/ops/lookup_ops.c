@@ -21,7 +21,7 @@ static int find_to_drop(struct request *request, const char *table)
     return r;
 }
 
-/* Asks the account whether the place exists. *ret is set if it is an entity. 0 or -errno. */
+/* Does the place exist in the account? *ret is set if it is an entity. 0 or -errno. */
 static int find(struct request *request, const struct inode *parent, struct bytes name,
                 struct place *place, struct entity *ret)
 {

@@ -16,7 +16,7 @@
 /* How an open for reading gets its text. A node is one version. If the entity has another version
  * by now, the open is answered ESTALE. The kernel then looks the name up again by itself, which
  * makes a new node, and opens that. The user sees no error if this second open succeeds. Therefore
- * it gets the text that came with the LOOKUP, whatever has changed meanwhile (fs/tree/stale_opens).
+ * it gets the text that the LOOKUP has found, whatever has changed meanwhile (fs/tree/stale_opens).
  * A thread that opens again without a LOOKUP (an open of /proc/self/fd/N) gets the text that is
  * open there (fs/tree/inode). */
 

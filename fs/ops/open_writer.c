@@ -36,7 +36,7 @@ static int join(struct request *request, struct writer *writer, int flags,
     return r;
 }
 
-/* The text that came with the thread's LOOKUP, else the present one. 0 or -errno. */
+/* The text that the thread's LOOKUP has found, else the present one. 0 or -errno. */
 static int find_stored(struct request *request, const struct inode *inode, struct entity *ret)
 {
     struct file_system *fs = request->fs;

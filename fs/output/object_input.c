@@ -67,7 +67,7 @@ static int wait_for_input(struct object_input *input)
     return r;
 }
 
-/* Reads more, or notes the end. 0; -EAGAIN: nothing has come. */
+/* Reads more, or notes the end. 0; -EAGAIN: there is nothing yet. */
 static int read_more(struct object_input *input)
 {
     char *room;

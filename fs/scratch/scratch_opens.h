@@ -6,11 +6,11 @@
  * error.
  *
  * Between the LOOKUP of a name and the OPEN of its node another process may remove or replace the
- * file. If nobody else has it open, the file has ended, and the reply to OPEN is ESTALE. The kernel
- * repeats the open by itself, but only once: it looks the name up again, and opens the node of that
- * LOOKUP. So this module keeps a handle for the thread from that LOOKUP to that OPEN, so that the
- * file does not end. The OPEN gets the handle even if the file has lost its name meanwhile, as on a
- * disk.
+ * file. If no other process has it open, the file has ended, and the reply to OPEN is ESTALE. The
+ * kernel repeats the open by itself, but only once: it looks the name up again, and opens the node
+ * of that LOOKUP. So this module keeps a handle for the thread from that LOOKUP to that OPEN, so
+ * that the file does not end. The OPEN gets the handle even if the file has lost its name
+ * meanwhile, as on a disk.
  *
  * A thread has the slot of its id modulo SCRATCH_OPENS_SLOTS. Two threads may share a slot: then
  * one of them may see ESTALE. So may a caller of another pid namespace (thread id 0), which has no

@@ -38,7 +38,7 @@ int credential_file_read(const char *what, const char *path, struct call *call,
     return r;
 }
 
-/* 0: *ret_path is NULL if the file is missing, cannot be read, which is told in call->failure, or
+/* 0: *ret_path is NULL if the file is missing, cannot be read (the reason is in call->failure), or
  * has no credential. */
 static int read_in(const char *directory, const char *account, struct call *call, char **ret_path,
                    struct credential_lines *ret)

@@ -3,7 +3,7 @@
 #define FS_SOURCE_CREDENTIAL_FILE_H
 /* Files with the credential of an account (client/identity/credential_lines.h): the one that the
  * option names, and those that are searched for without the option. A file must be regular, must
- * belong to the process's user or to root, and nobody else may be able to read or change it. In
+ * belong to the process's user or to root, and no other user may be able to read or change it. In
  * $CREDENTIALS_DIRECTORY the group bits of root's files are ignored, because systemd lets a
  * service's user read them by an ACL. Any thread. */
 #include "client/identity/credential_lines.h"

@@ -13,9 +13,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define NAME_MS     2500  /* the maximum after the host's name was not found */
-#define QUESTION_MS 10000 /* the maximum for the first request with its retries */
-#define CLI_MS      25000 /* the same with `az`, which takes seconds; `mount` waits 30 s in all */
+#define NAME_MS  2500  /* the maximum after the host's name was not found */
+#define QUERY_MS 10000 /* the maximum for the first request with its retries */
+#define CLI_MS   25000 /* the same with `az`, which takes seconds; `mount` waits 30 s in all */
 
 /* Of the answers in flight: half of the cache. Less would make large answers wait for each other in
  * a small cache: a page of the service has up to 4 MiB. */
@@ -32,7 +32,7 @@ struct mount_source {
     struct log *log;
     int64_t timeout_ms;
     int64_t service_utc_100ns,
-        asked_utc_100ns; /* at the first request, by both clocks; 0: not known */
+        answered_utc_100ns; /* at the first request, by both clocks; 0: not known */
 };
 
 /* Sets the table of -o table=. SOURCE or a SAS URL may name the same one; this one's case counts.
@@ -120,7 +120,7 @@ static int open_service(struct mount_source *source, const struct mount_source_o
 
 static int open_local(struct mount_source *source, const struct mount_source_options *options)
 {
-    struct call call = {.deadline_ms = clock_now_ms(&clock_system) + QUESTION_MS};
+    struct call call = {.deadline_ms = clock_now_ms(&clock_system) + QUERY_MS};
     const struct local_source_use use = {
         .name = options->name, .may_create = options->may_create, .is_as_is = options->is_as_is};
     _cleanup_(freep) char *table = NULL;
@@ -144,8 +144,8 @@ static int open_local(struct mount_source *source, const struct mount_source_opt
     return local_source_open(&source->local, &use, &call, &source->store);
 }
 
-/* One line when the service goes down, and one when it is back. Not before the mount serves: what
- * mount_source_query meets it tells by itself. */
+/* One line when the service goes down, and one when it is back. Not before the mount serves:
+ * mount_source_query reports its own failures. */
 static void log_change(void *context, const struct service_change *change)
 {
     const struct mount_source *source = context;
@@ -350,7 +350,7 @@ static bool checking_is_over(void *context)
            (checking->is_cancelled && checking->is_cancelled(checking->context));
 }
 
-static int ask(struct mount_source *source, struct call *call)
+static int query_once(struct mount_source *source, struct call *call)
 {
     if (source->table[0]) {
         struct query query = {
@@ -374,7 +374,7 @@ int mount_source_query(struct mount_source *source, bool ends_when_busy,
 {
     const char *auth = source->service.settings.auth;
     bool is_cli = auth && strcmp(auth, "azcli") == 0;
-    int64_t wait_ms = MIN(source->timeout_ms, is_cli ? CLI_MS : QUESTION_MS);
+    int64_t wait_ms = MIN(source->timeout_ms, is_cli ? CLI_MS : QUERY_MS);
     struct checking checking = {.observer.waits = checking_waits,
                                 .is_cancelled = is_cancelled,
                                 .context = context,
@@ -385,9 +385,9 @@ int mount_source_query(struct mount_source *source, bool ends_when_busy,
                         .observer = &checking.observer,
                         .command = "mount"};
     checking.call = &call;
-    int r = ask(source, &call);
+    int r = query_once(source, &call);
     source->service_utc_100ns = call.service_utc_100ns;
-    source->asked_utc_100ns = clock_utc_100ns(&clock_system);
+    source->answered_utc_100ns = clock_utc_100ns(&clock_system);
     if (r >= 0 || checking.is_busy || (ends_when_busy && is_busy(&call.failure)))
         return 0;
     bool is_late = call.failure.error == -ETIMEDOUT && checking.unnamed.error < 0;
@@ -409,7 +409,7 @@ int mount_source_append_metrics(const struct mount_source *source, struct buffer
 
 bool mount_source_clock_ahead(const struct mount_source *source, int64_t *ret_sec)
 {
-    *ret_sec = (source->asked_utc_100ns - source->service_utc_100ns) / TICKS_PER_SEC;
+    *ret_sec = (source->answered_utc_100ns - source->service_utc_100ns) / TICKS_PER_SEC;
     return source->service_utc_100ns != 0;
 }
 

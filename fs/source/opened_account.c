@@ -11,8 +11,8 @@
 /* Nearly all of it is for what is on its way and what waits to be written. */
 #define COMMAND_CACHE_BYTES ((size_t)64 << 20)
 
-/* Requests of its scan in flight, as many as an import has: it reads all that it asks for. With 8
- * a scan of 400 pages at 20 ms takes a quarter of the time of serial paging, with 16 a fifth. */
+/* Requests of its scan in flight, as many as an import has: all that they read is used. With 8 a
+ * scan of 400 pages at 20 ms takes a quarter of the time of serial paging, with 16 a fifth. */
 #define COMMAND_PARALLELISM "-oparallelism=16"
 
 void opened_account_finish(struct opened_account *opened)
@@ -263,7 +263,7 @@ static int step(struct place *place, struct bytes name)
 static int refuse_path(const char *path, int error)
 {
     const char *why = error == -EOPNOTSUPP
-                          ? "a name that was cut does not tell the key -- take the "
+                          ? "a name that was cut does not have the key -- take the "
                             "directory that contains it"
                       : error == -EPERM   ? "filters are directories of a mount: use --filter"
                       : error == -ENOTDIR ? "it is not a directory"

@@ -29,7 +29,7 @@ static int find_certificates(struct service_source *source, const char *option)
     return EXIT_CONFIGURATION;
 }
 
-/* Begins to ask for a token. 0 or -errno. */
+/* Begins to request tokens. 0 or -errno. */
 static int create_tokens(struct service_source *source)
 {
     int r = token_request_create(&source->settings.tokens, source->ca_file, &clock_system,

@@ -62,14 +62,14 @@ static enum command_exit exit_code_of(const struct failure *failure)
     return failure->http_status == 0 || failure->is_retryable ? EXIT_NETWORK : EXIT_CONFIGURATION;
 }
 
-/* Tells what to do, with a command that shows more where there is one. */
+/* Prints what to do, with a command that shows more where there is one. */
 static void say_advice(const struct service_settings *settings, const struct failure *failure)
 {
     const struct endpoint *endpoint = &settings->connection.endpoint;
     const char *host = strstr(endpoint->url, "://") + 3;
     const char *meant = failure->is_unresolved ? service_settings_meant(settings->source) : NULL;
-    bool is_nothing = failure->http_status == 0; /* that came */
-    bool is_network = is_nothing && exit_code_of(failure) == EXIT_NETWORK;
+    bool is_unanswered = failure->http_status == 0;
+    bool is_network = is_unanswered && exit_code_of(failure) == EXIT_NETWORK;
     if (meant)
         say(" -- %s", meant);
     else if (failure->error == -ECONNREFUSED && settings->connection.is_published &&
@@ -86,7 +86,7 @@ static void say_advice(const struct service_settings *settings, const struct fai
         say(" -- check the table's name: `tablefuse tables SOURCE`");
     else if (failure->error == -ENOENT && failure->code[0])
         say(" -- check the account's name: `az storage account list --output table`");
-    else if (!is_nothing && !failure->code[0])
+    else if (!is_unanswered && !failure->code[0])
         say(" -- check that this is the endpoint of a table service: `curl -v %s`", endpoint->url);
 }
 

@@ -42,7 +42,7 @@ struct locks {
     /* guarded by lock */
     struct file_map files;
     struct file_list all;        /* also those without an address */
-    struct waiting_list waiting; /* in the order in which they came */
+    struct waiting_list waiting; /* in the order of arrival */
     size_t count;                /* held or waiting */
 };
 

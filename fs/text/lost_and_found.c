@@ -16,7 +16,7 @@
 #define LOST_DIRECTORY    "lost+found"
 #define BELOW_PLACE       "/" PROGRAM_DIRECTORY "/" LOST_DIRECTORY
 
-#define TOLD_SUFFIX      ".told"
+#define MARK_SUFFIX      ".told"
 #define MAX_SAME_NAMES   999
 #define REASON_MAX_BYTES ((size_t)64 << 10)
 
@@ -230,18 +230,18 @@ static struct candidate in_home(const char *home)
 static int find_place(const struct state_places *places, const char *mountpoint,
                       struct buffer *ret_why, char **ret_place)
 {
-    enum { XDG, HOME, ASKED_HOME, SYSTEM, CANDIDATES };
+    enum { XDG, HOME, SYSTEM_HOME, SYSTEM, CANDIDATES };
     struct candidate candidates[CANDIDATES] = {
         [XDG] = {places->xdg_state_home, "", 0, false},
         [HOME] = in_home(places->home),
         [SYSTEM] = {places->system, "", strlen(places->system), true},
     };
-    _cleanup_(freep) char *asked = NULL;
+    _cleanup_(freep) char *system_home = NULL;
     int first = 0;
     for (size_t i = 0; i < CANDIDATES; i++) {
-        if (i == ASKED_HOME && places->ask_home) {
-            asked = places->ask_home();
-            candidates[i] = in_home(asked);
+        if (i == SYSTEM_HOME && places->find_home) {
+            system_home = places->find_home();
+            candidates[i] = in_home(system_home);
         }
         if (!candidates[i].home || candidates[i].home[0] != '/')
             continue;
@@ -326,7 +326,7 @@ static bool has_reason(int directory, const char *name)
 
 /* Compares the text with those of the same tail. 1: one is equal, and `name` is its file's; 0: none
  * is, or the comparison failed; LOST_AND_FOUND_FULL; -ENOMEM. */
-static int look_for_equal(int directory, const struct item *item, struct buffer *name)
+static int find_equal(int directory, const struct item *item, struct buffer *name)
 {
     int found = 0, others = 0;
     DIR *stream = open_stream(directory);
@@ -401,13 +401,13 @@ static void put_reason(int directory, struct buffer *name, const struct failure_
         (void)unlinkat(directory, text, 0);
 }
 
-/* 0: the text is on the disk; else as look_for_equal, or -errno. name: of the file. */
+/* 0: the text is on the disk; else as find_equal, or -errno. name: of the file. */
 static int put_text(struct lost_and_found *lost, int directory, const struct item *item,
                     struct buffer *name)
 {
     int file = -1;
     (void)pthread_mutex_lock(&lost->lock);
-    int r = look_for_equal(directory, item, name);
+    int r = find_equal(directory, item, name);
     if (r == 0)
         file = create_file(directory, item, name);
     (void)pthread_mutex_unlock(&lost->lock);
@@ -518,7 +518,7 @@ size_t lost_and_found_count(struct lost_and_found *lost)
 }
 
 /* Appends the time of the mark, as names of files have it; nothing, if there is no mark. */
-static void append_told(int program, const char *mark, struct buffer *ret)
+static void append_reported(int program, const char *mark, struct buffer *ret)
 {
     struct stat status;
     if (fstatat(program, mark, &status, AT_SYMLINK_NOFOLLOW) == 0)
@@ -526,7 +526,7 @@ static void append_told(int program, const char *mark, struct buffer *ret)
 }
 
 /* If this fails, the texts are reported again. */
-static void set_told(int program, const char *mark, int64_t at_100ns)
+static void set_reported(int program, const char *mark, int64_t at_100ns)
 {
     const struct timespec time = time_of(at_100ns);
     _cleanup_(closep) int file =
@@ -556,17 +556,17 @@ static int count_since(const struct lost_and_found *lost, int directory, struct 
 
 int lost_and_found_count_new(struct lost_and_found *lost, int64_t now_100ns, size_t *ret)
 {
-    char mark[LOST_NAME_ACCOUNT_SIZE + sizeof(TOLD_SUFFIX)];
-    (void)snprintf(mark, sizeof(mark), "%s" TOLD_SUFFIX, lost->account);
+    char mark[LOST_NAME_ACCOUNT_SIZE + sizeof(MARK_SUFFIX)];
+    (void)snprintf(mark, sizeof(mark), "%s" MARK_SUFFIX, lost->account);
     _cleanup_(closep) int program = open_program_directory(lost->place);
     _cleanup_(closep) int directory =
         program < 0 ? program : open_own_directory(program, LOST_DIRECTORY);
     if (directory < 0)
         return directory;
     _cleanup_(buffer_finish) struct buffer since = {.max = NAME_MAX};
-    append_told(program, mark, &since);
+    append_reported(program, mark, &since);
     int r = count_since(lost, directory, buffer_bytes(&since), ret);
     if (r == 0 && *ret > 0)
-        set_told(program, mark, now_100ns);
+        set_reported(program, mark, now_100ns);
     return r;
 }

@@ -36,7 +36,7 @@
 struct state_places {
     const char *xdg_state_home; /* of the environment; NULL, empty or relative: not set */
     const char *home;           /* of the environment, as above; its .local/state is used */
-    char *(*ask_home)(void);    /* gets `home` from the system, which may be slow; may be NULL */
+    char *(*find_home)(void);   /* gets `home` from the system, which may be slow; may be NULL */
     const char *system;         /* absolute; for services without a home: "/var/lib" */
 };
 

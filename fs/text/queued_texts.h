@@ -49,7 +49,7 @@ void queued_texts_remove_open(struct queued_texts *texts);
 
 /* The record is of a queued text that failed. Appends the path of the file that has the queued
  * texts of its table: 1; 0: there is none; or -errno. The first record for a file is also written
- * beside it, as its `.reason`. */
+ * next to it, as its `.reason`. */
 int queued_texts_append_path(struct queued_texts *texts, const struct failure_record *record,
                              struct buffer *ret);
 

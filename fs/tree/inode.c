@@ -8,7 +8,7 @@
 
 /* As many nodes as are forgotten before their memory is given back: some 20 MB. */
 #define MANY_NODES 65536
-/* As many nodes as inode_table_choose looks at while it has the lock. */
+/* The nodes that inode_table_choose visits while it has the lock. */
 #define CHOICE_NODES 1000
 
 LIST_HEAD(unsettled_list, node);
@@ -400,7 +400,7 @@ static size_t choose_some_locked(struct inode_table *table, uint64_t *ret_ids, s
 {
     size_t chosen = 0;
     struct node *node = node_index_after(&table->index, table->chosen_id);
-    for (size_t looked = 0; looked < CHOICE_NODES && chosen < max && node; looked++) {
+    for (size_t visited = 0; visited < CHOICE_NODES && chosen < max && node; visited++) {
         if (is_idle_locked(node))
             ret_ids[chosen++] = node->inode.id;
         table->chosen_id = node->inode.id;
@@ -413,9 +413,9 @@ static size_t choose_some_locked(struct inode_table *table, uint64_t *ret_ids, s
 
 size_t inode_table_choose(struct inode_table *table, uint64_t *ret_ids, size_t max)
 {
-    size_t chosen = 0, looked = 0, count = 1;
+    size_t chosen = 0, visited = 0, count = 1;
     /* twice round the table, so that a node that was used is seen again */
-    for (; chosen < max && looked < 2 * count + CHOICE_NODES; looked += CHOICE_NODES) {
+    for (; chosen < max && visited < 2 * count + CHOICE_NODES; visited += CHOICE_NODES) {
         (void)pthread_mutex_lock(&table->lock);
         count = table->index.count;
         chosen += choose_some_locked(table, ret_ids + chosen, max - chosen);

@@ -102,7 +102,7 @@ static int refuse_absent(const struct place *parent, struct bytes name, const ch
     return refuse_name(ret_reason, kind == NAME_PREFIX ? LONGER_RULE : OUTSIDE_RULE);
 }
 
-/* The key or prefix that a new child would have, as far as the name tells it. */
+/* The key or prefix that a new child would have, as far as the name shows it. */
 static struct bytes key_of(const struct place *parent, const struct place *child)
 {
     struct bytes position = place_address(child).position;

@@ -21,10 +21,10 @@ enum new_kind {
 
 /* What `name` would be if it were created in the directory `parent`. globs: see scratch_name_is. 0:
  * an entity, a scratch file, or a directory of a table, a partition, a prefix of partitions, or
- * scratch files. Otherwise -errno, and ret_reason is a sentence that tells the user the rule
- * (static text): -EINVAL: no such name can be created here; -ENAMETOOLONG: it has more than 255
- * bytes; -EEXIST: the name is part of the mount, as .tablefuse is; -EPERM: in .filter, or a
- * directory in that of a filter; -ENOTDIR; -ENOMEM. */
+ * scratch files. Otherwise -errno, and ret_reason is a sentence with the rule, for the user (static
+ * text): -EINVAL: no such name can be created here; -ENAMETOOLONG: it has more than 255 bytes;
+ * -EEXIST: the name is part of the mount, as .tablefuse is; -EPERM: in .filter, or a directory in
+ * that of a filter; -ENOTDIR; -ENOMEM. */
 int new_place_child(const struct place *parent, struct bytes name, enum new_kind kind,
                     const char *globs, struct place *ret, const char **ret_reason);
 

@@ -30,12 +30,12 @@
  * ends after 30 s. At most 4,096 entries are kept: beyond that the oldest ends early, and its
  * thread may see ESTALE.
  *
- * The kernel reports thread id 0 for a caller of another pid namespace. Such callers cannot be told
- * apart, so their entry is keyed by the parent and the name. Two of them that open one name at the
- * same moment share an entry, and each may get the text that the other's LOOKUP found. The text of
- * such an entry is used for 1 s only, so that no later caller gets an old text. Those that open the
- * name for writing all get the same minted node. The entry counts them, and ends with the OPEN of
- * the last one.
+ * The kernel reports thread id 0 for a caller of another pid namespace. Such callers cannot be
+ * distinguished, so their entry is keyed by the parent and the name. Two of them that open one name
+ * at the same moment share an entry, and each may get the text that the other's LOOKUP found. The
+ * text of such an entry is used for 1 s only, so that no later caller gets an old text. Those that
+ * open the name for writing all get the same minted node. The entry counts them, and ends with the
+ * OPEN of the last one.
  *
  * Thread-safety: any thread; one leaf mutex. Time is an argument (monotonic). */
 #include "client/store/page.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* `tablefuse check`: reads an account's file from begin to end and tells what is damaged; of an
- * account of a service it tells the settings, and whether the service takes them. */
+/* `tablefuse check`: reads an account's file from begin to end and reports what is damaged; of an
+ * account of a service it prints the settings, and whether the service accepts them. */
 #include "client/base/base.h"
 #include "client/local/local_check.h"
 #include "fs/base/local_path.h"
@@ -48,12 +48,12 @@ static int check_file(const char *name)
 {
     struct local_check_report report;
     struct call call = {.deadline_ms = INT64_MAX};
-    uint64_t told = 0;
+    uint64_t count = 0;
     if (!local_path_answers(name + strlen(LOCAL_SOURCE), LOCAL_SOURCE_MS)) {
         say("tablefuse: %s: %s\n", name, LOCAL_SOURCE_HANGS);
         return EXIT_CONFIGURATION;
     }
-    int r = local_check_run(name + strlen(LOCAL_SOURCE), &clock_system, &call, report_fault, &told,
+    int r = local_check_run(name + strlen(LOCAL_SOURCE), &clock_system, &call, report_fault, &count,
                             &report);
     if (r == 0)
         return finish(name, &report);
@@ -76,7 +76,7 @@ static void report_clock(const struct mount_source *source)
                ahead_sec > 0 ? ahead_sec : -ahead_sec, ahead_sec > 0 ? "ahead of" : "behind");
 }
 
-/* The settings are told whether or not the service takes them, if there are any. */
+/* Prints the settings, if there are any, whether or not the service accepts them. */
 static int check_service(struct opened_account *opened, const char *name, store_decorator *decorate)
 {
     _cleanup_(buffer_finish) struct buffer text = {.max = (size_t)16 << 10};

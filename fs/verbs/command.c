@@ -162,7 +162,7 @@ static const struct verb verb_version = {.name = "version",
                                          .run = run_version};
 
 /* Is an argument `-h` or `--help`? After `--` there are only operands. */
-static bool asks_for_help(int argc, char **argv)
+static bool has_help_option(int argc, char **argv)
 {
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
         if (strcmp(argv[i], "-h") == 0 || strcmp(argv[i], "--help") == 0)
@@ -236,7 +236,7 @@ int command_run(int argc, char **argv, store_decorator *decorate)
     if (!open_standard_descriptors())
         return EXIT_MOUNTING;
     if (argc > 1 && is_call_of_mount8(argc, argv)) {
-        if (asks_for_help(argc, argv))
+        if (has_help_option(argc, argv))
             return print_help(&verb_mount);
         int code = check_arguments(&verb_mount, argc, argv);
         return code != 0 ? code : verb_run_for_mount8(argc, argv, decorate);
@@ -246,7 +246,7 @@ int command_run(int argc, char **argv, store_decorator *decorate)
     const struct verb *verb = find_verb(verb_of(argv[1]));
     if (!verb)
         return refuse_command(argc, argv);
-    if (asks_for_help(argc - 1, argv + 1))
+    if (has_help_option(argc - 1, argv + 1))
         return print_help(verb == &verb_help ? NULL : verb);
     int code = check_arguments(verb, argc - 1, argv + 1);
     return code != 0 ? code : verb->run(verb, argc - 1, argv + 1, decorate);

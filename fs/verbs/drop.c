@@ -148,7 +148,7 @@ static int drop_path(const struct target *target, char **ret)
     return size < 0 ? -ENOMEM : 0;
 }
 
-/* The mount asks the service for the table. 0 or -errno. */
+/* Makes the mount request the table. 0 or -errno. */
 static size_t answer_exists(const void *target, void *ret)
 {
     _cleanup_(freep) char *path = NULL;
@@ -197,7 +197,7 @@ static int check_target(const struct target *target, int64_t limit_ms)
 }
 
 /* 0 or an exit code. */
-static int ask_user(const struct target *target)
+static int confirm(const struct target *target)
 {
     char line[256]; /* longer than any table's name */
     bool is_terminal = isatty(STDIN_FILENO);
@@ -308,7 +308,7 @@ static int drop_operand(const char *operand, bool is_confirmed, int64_t limit_ms
     if (code == 0)
         code = check_target(&target, limit_ms);
     if (code == 0 && !is_confirmed)
-        code = ask_user(&target);
+        code = confirm(&target);
     if (code == 0)
         code = drop(&target, limit_ms);
     target_finish(&target);

@@ -208,7 +208,7 @@ static int skip_written(struct export *export, struct directory *directory, stru
         return refuse_partial(export);
     r = account_find(export->opened.account, &caller,
                      (struct address){directory->table, buffer_bytes(&position)}, &there);
-    if (r == -ENOENT) /* the table is there: it was asked for */
+    if (r == -ENOENT) /* the table is there: it was read before */
         return refuse_partial(export);
     if (r < 0)
         return opened_account_complain(&export->opened, &caller.call.failure);

@@ -155,7 +155,7 @@ static int draw(struct map_verb *map)
     return drawing.directory ? write_drawings(map, &drawing) : verb_complain_memory();
 }
 
-/* What cannot be written is told before the table is read. */
+/* A file that cannot be written is reported before the table is read. */
 static int open_outputs(struct map_verb *map)
 {
     int r = line_output_open(NULL, false, is_interrupted, map, &map->output);

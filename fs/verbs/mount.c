@@ -256,7 +256,7 @@ static int add_name(struct mount_command *command)
     return fuse_opt_insert_arg(&command->args, 1, argument) < 0 ? -ENOMEM : 0;
 }
 
-/* Tells how many files of this account have come to lost+found since that was told last. */
+/* Prints how many files of this account are new in lost+found since the last report. */
 static void report_lost_files(struct lost_and_found *lost)
 {
     _cleanup_(buffer_finish) struct buffer place;
@@ -274,7 +274,7 @@ static void report_lost_files(struct lost_and_found *lost)
 
 /* The home of the effective user, from the system's list of users, which may be on a network. NULL:
  * there is none, or no memory. */
-static char *ask_home(void)
+static char *find_home(void)
 {
     struct passwd user, *found = NULL;
     char text[16 << 10];
@@ -289,7 +289,7 @@ static int find_lost_and_found(struct mount_command *command)
 {
     const struct state_places places = {.xdg_state_home = getenv("XDG_STATE_HOME"),
                                         .home = getenv("HOME"),
-                                        .ask_home = ask_home,
+                                        .find_home = find_home,
                                         .system = "/var/lib"};
     _cleanup_(buffer_finish) struct buffer why;
     buffer_init(&why, LOG_LINE_BYTES + PATH_MAX);
@@ -309,11 +309,11 @@ static int find_lost_and_found(struct mount_command *command)
 /* Decides whether the mount is read-only, and prepares it for that. An exit code. */
 static int prepare_writing(struct mount_command *command)
 {
-    bool is_asked_for = command->options.is_read_only;
-    command->is_read_only = is_asked_for || mount_source_is_read_only(command->source);
+    bool is_wanted = command->options.is_read_only;
+    command->is_read_only = is_wanted || mount_source_is_read_only(command->source);
     if (!command->is_read_only)
         return find_lost_and_found(command);
-    if (!is_asked_for)
+    if (!is_wanted)
         say("tablefuse: warning: the mount is read-only, because %s cannot be changed\n",
             command->source_name);
     return fuse_opt_add_arg(&command->args, "-oro") < 0 ? verb_complain_memory() : 0;
@@ -328,8 +328,7 @@ static int report_failed_session(struct mount_command *command, int error)
     return EXIT_MOUNTING;
 }
 
-/* The signals that would end the daemon, and that nobody sends to end it. Its mount would be dead.
- */
+/* The signals that would end the daemon, but are not sent to end it. Its mount would be dead. */
 static void ignore_signals(void)
 {
     static const int ignored[] = {SIGALRM, SIGIO,   SIGPIPE,   SIGPROF,

@@ -93,11 +93,11 @@ static int report_others(void)
 static int report_elsewhere(void)
 {
     say("tablefuse: unmounted; the process of the mount runs in another PID namespace: "
-        "its end was not waited for, and its log tells what could not be stored\n");
+        "its end was not waited for, and its log shows what could not be stored\n");
     return 0;
 }
 
-/* `shown` is a path that is there, or what verb_printable answers, here and below. */
+/* `shown` is a path that is there, or what verb_printable returns, here and below. */
 static int refuse_silent(const char *shown, const char *what, const struct patience *patience,
                          const char *advice)
 {

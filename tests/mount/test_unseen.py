@@ -65,7 +65,7 @@ def outside(scratch):
 
 ELSEWHERE = (
     "tablefuse: unmounted; the process of the mount runs in another PID namespace: its end was not waited for, "
-    "and its log tells what could not be stored"
+    "and its log shows what could not be stored"
 )
 
 

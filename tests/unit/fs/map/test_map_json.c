@@ -120,7 +120,7 @@ static void test_warnings(void **state)
         "{\"warning\":\"long_keys\",\"partition_keys\":1,\"row_keys\":2,\"text\":\"Longer than 255 "
         "bytes: 1 partition key, 2 row keys (with .json). A mount cuts their names, which end in "
         "#~ and a "
-        "checksum. The file tells the key: see tree.md.\"}]}\n");
+        "checksum. The file has the key: see tree.md.\"}]}\n");
 }
 
 static void test_reversed_times(void **state)

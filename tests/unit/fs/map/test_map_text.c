@@ -158,7 +158,7 @@ static void test_warnings(void **state)
                  "get the latest key, all of them go to one server.\n"
                  "\n"
                  "Longer than 255 bytes: 1,234 partition keys. A mount cuts their names, which\n"
-                 "end in #~ and a checksum. The file tells the key: see tree.md.\n");
+                 "end in #~ and a checksum. The file has the key: see tree.md.\n");
     survey_destroy(survey);
 }
 
@@ -214,7 +214,7 @@ static void test_warnings_of_all_or_of_a_part(void **state)
     assert_warning(drawing, MAP_WARNING_LONG_KEYS,
                    B("Longer than 255 bytes: 1 row key (with .json). A mount cuts their names, "
                      "which end in #~ "
-                     "and a checksum. The file tells the key: see tree.md."));
+                     "and a checksum. The file has the key: see tree.md."));
 }
 
 static void test_a_long_key_in_a_sentence(void **state)

@@ -80,7 +80,7 @@ static void a_place_in_the_mount_is_refused(void **state)
 
 static unsigned asked;
 
-static char *ask_home(void)
+static char *find_home(void)
 {
     asked++;
     return strdup(path_of("asked"));
@@ -100,10 +100,10 @@ static void the_system_is_asked_for_a_home_if_the_environment_has_none(void **st
     char home[PATH_MAX + 256];
     (void)snprintf(home, sizeof(home), "%s/home", top);
     asked = 0;
-    assert_made_in((struct state_places){NULL, home, ask_home, "/proc/nowhere"},
+    assert_made_in((struct state_places){NULL, home, find_home, "/proc/nowhere"},
                    "home/.local/state");
     assert_int_equal(asked, 0);
-    assert_made_in((struct state_places){NULL, NULL, ask_home, "/proc/nowhere"},
+    assert_made_in((struct state_places){NULL, NULL, find_home, "/proc/nowhere"},
                    "asked/.local/state");
     assert_int_equal(asked, 1);
     assert_made_in((struct state_places){NULL, NULL, ask_in_vain, path_of("system")}, "system");
@@ -126,7 +126,7 @@ static void a_directory_of_another_user_does_not_count(void **state)
     (void)snprintf(home, sizeof(home), "%s/home", top);
     (void)snprintf(xdg, sizeof(xdg), "%s/state", top);
     assert_int_equal(seteuid(NOBODY), 0);
-    assert_made_in((struct state_places){xdg, home, ask_home, "/proc/nowhere"},
+    assert_made_in((struct state_places){xdg, home, find_home, "/proc/nowhere"},
                    "asked/.local/state");
     assert_refused((struct state_places){xdg, NULL, NULL, "/proc/nowhere"}, -EPERM,
                    "another user's");

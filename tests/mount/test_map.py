@@ -363,8 +363,7 @@ def test_hostile_keys(service, make_table, tmp_path):
     assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u2028]", text)
     assert text.endswith(
         "\nLonger than 255 bytes: 1 partition key, 1 row key (with .json). A mount cuts\n"
-        "their names, which end in #~ and a checksum. The file has the key: see\n"
-        "tree.md.\n"
+        "their names, which end in #~ and a checksum. The file has the key: see tree.md.\n"
     )
     found = json.loads(drawn(service, "hostile", "--json"))
     keys = {part["partition"]: part["path"] for part in found["parts"] if "partition" in part}

@@ -21,7 +21,7 @@ struct group {
     size_t n, request_bytes, memory_bytes;
 };
 
-/* A partition is in the tree while it has a group, or a batch out. */
+/* A partition is in the tree while it has a group, or a batch in flight. */
 struct partition {
     RB_ENTRY(partition) by_key;
     TAILQ_ENTRY(partition) ranked;
@@ -47,7 +47,7 @@ RB_GENERATE_INTERNAL(partition_tree, partition, by_key, compare_keys,
 struct groups {
     struct groups_limits limits;
     size_t rows, bytes, out_bytes;
-    /* Partitions that have a group and nothing out: by the rows of their first group, or
+    /* Partitions that have a group and no batch in flight: by the rows of their first group, or
      * RANK_READY. */
     TAILQ_HEAD(ranked, partition) ranks[RANK_READY + 1];
     struct partition_tree partitions;
@@ -112,7 +112,7 @@ static bool is_ready(const struct groups *groups, const struct group *group)
            group->request_bytes >= groups->limits.batch_bytes;
 }
 
-static void rank(struct groups *groups, struct partition *partition)
+static void update_rank(struct groups *groups, struct partition *partition)
 {
     const struct group *first = partition->is_out ? NULL : TAILQ_FIRST(&partition->groups);
     size_t wanted = !first ? 0 : is_ready(groups, first) ? RANK_READY : first->n;
@@ -209,8 +209,8 @@ static struct row *find_row(const struct group *group, const struct row *like)
     return row;
 }
 
-/* Does the row replace all that the earlier one makes, whatever is stored? */
-static bool takes_place(const struct row *row, const struct row *earlier)
+/* Does the row make the earlier one needless, whatever is stored? */
+static bool supersedes(const struct row *row, const struct row *earlier)
 {
     return row->grouped.write.kind == WRITE_UPSERT_REPLACE &&
            earlier->grouped.write.kind == WRITE_UPSERT_REPLACE;
@@ -222,7 +222,7 @@ static bool join(struct groups *groups, struct group *group, struct row *row)
     struct row *same = find_row(group, row);
     size_t rows = group->n - !!same;
     size_t bytes = group->request_bytes - (same ? same->request_bytes : 0);
-    if ((same && !takes_place(row, same)) || rows == groups->limits.batch_rows ||
+    if ((same && !supersedes(row, same)) || rows == groups->limits.batch_rows ||
         (rows > 0 && bytes + row->request_bytes > groups->limits.batch_bytes))
         return false;
     if (same) {
@@ -267,7 +267,7 @@ int groups_add(struct groups *groups, const struct write *write, size_t request_
     int r = place(groups, partition, row);
     if (r == 0) {
         row = NULL;
-        rank(groups, partition);
+        update_rank(groups, partition);
     } else {
         forget_idle(groups, partition);
     }
@@ -298,7 +298,7 @@ bool groups_take(struct groups *groups, bool takes_any, struct groups_batch *ret
         return false;
     TAILQ_REMOVE(&partition->groups, group, next);
     partition->is_out = true;
-    rank(groups, partition);
+    update_rank(groups, partition);
     *ret = (struct groups_batch){.partition = partition, .bytes = group->memory_bytes};
     for (const struct row *row = TAILQ_FIRST(&group->rows); row; row = TAILQ_NEXT(row, next))
         ret->changes[ret->n++] = &row->grouped;
@@ -315,9 +315,9 @@ void groups_end(struct groups *groups, struct groups_batch *batch)
     struct partition *partition = batch->partition;
     groups->out_bytes -= batch->bytes;
     for (size_t i = 0; i < batch->n; i++)
-        free((void *)batch->changes[i]); /* the row that it begins */
+        free((void *)batch->changes[i]); /* the row, which begins with it */
     batch->n = 0;
     partition->is_out = false;
-    rank(groups, partition);
+    update_rank(groups, partition);
     forget_idle(groups, partition);
 }

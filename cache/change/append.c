@@ -62,14 +62,15 @@ static int send_merged(struct account *account, struct caller *caller, struct ad
     return account_send(account, caller, address.table, &write, ret_now);
 }
 
-static bool was_another_faster(int error, const struct failure *failure)
+static bool was_another_first(int error, const struct failure *failure)
 {
     return error == -ESTALE || error == -EEXIST ||
            (error == -ENOENT && strcmp(failure->code, "TableNotFound") != 0);
 }
 
-/* What is there, if it is not in *ret yet: before the first attempt, and where the committer has
- * read nothing. That it has read a deletion is in the cache. No page: nothing is there. */
+/* Finds the entity, unless *ret has it already, as the committer has read it after a refusal. If
+ * the committer has read that it was deleted, the cache has that. No page in *ret: it does not
+ * exist. */
 static int find_present(struct account *account, struct caller *caller, struct address address,
                         struct entity *ret)
 {
@@ -94,7 +95,7 @@ int account_append_claimed(struct account *account, struct caller *caller, struc
         if (r == 0 && before.page)
             account_note_replaced(account, caller, address, page_etag(before.page, before.row),
                                   &now);
-    } while (was_another_faster(r, &caller->call.failure));
+    } while (was_another_first(r, &caller->call.failure));
     if (r < 0)
         return r;
     caller->call.failure = (struct failure){0};

@@ -372,14 +372,14 @@ static struct piece *youngest_until(struct range_map *map, struct bytes position
     return texts;
 }
 
-/* Does the piece say that no row is between two positions? Then *requested_ms becomes the older
- * time of the two.
+/* Does the piece show that no row is between `a` and `b`? Then *requested_ms becomes the older of
+ * its time and the piece's.
  *
  * A page that was read counts as 1 ms older: the gone page gets a younger order than that page, and
  * a lookup in the same millisecond must not accept it in place of an answer that was requested
  * after that page. */
-static bool rests_on(const struct piece *piece, struct bytes a, struct bytes b,
-                     int64_t *requested_ms)
+static bool shows_no_row(const struct piece *piece, struct bytes a, struct bytes b,
+                         int64_t *requested_ms)
 {
     if (!piece || page_seek(piece->page->page, a) != page_seek(piece->page->page, b))
         return false;
@@ -401,7 +401,7 @@ static bool add_gap(struct range_map *map, struct gone_run *run, struct bytes en
     for (int steps = 0; bytes_compare(at, end) < 0; steps++, at = piece_end) {
         struct piece *piece = steps < GAP_STEPS ? youngest_from(map, at, &piece_end) : NULL;
         piece_end = bytes_least(piece_end, end);
-        if (!rests_on(piece, at, piece_end, &requested_ms))
+        if (!shows_no_row(piece, at, piece_end, &requested_ms))
             return false;
     }
     run->requested_ms = requested_ms;
@@ -417,7 +417,7 @@ static void join(struct range_map *map, struct gone_run *run, bool is_behind)
     for (int steps = 0; steps < GAP_STEPS; steps++, at = end) {
         struct piece *piece =
             is_behind ? youngest_from(map, at, &end) : youngest_until(map, at, &end);
-        if (!rests_on(piece, at, end, &requested_ms))
+        if (!shows_no_row(piece, at, end, &requested_ms))
             return;
         if (piece->page->origin == ORIGIN_GONE) {
             *run_end = end;

@@ -36,16 +36,16 @@ static bool has_room_locked(struct pending *pending, struct address partition_ke
            has_room_for_bytes_locked(pending, partition_key, change);
 }
 
-/* The queued partitions may have less than a batch each. While a batch is ready nothing is hurried:
+/* Makes changes due, because each partition may have less than a batch. Not while a batch is ready:
  * there may be as many partitions as changes. */
 static void hurry_for_room_locked(struct pending *pending, struct address partition,
                                   const struct queued_change *change)
 {
     if (!has_room_for_bytes_locked(pending, partition, change)) {
         queue_hurry_for_bytes_locked(pending);
-    } else if (!queue_find_partition_locked(pending, partition)) { /* what is held needs no place */
-        if (!partition_is_ready(pending, queue_first_unheld_locked(pending)))
-            queue_make_unheld_due_locked(pending);
+    } else if (!queue_find_partition_locked(pending, partition) &&
+               !partition_is_ready(pending, queue_first_unheld_locked(pending))) {
+        queue_make_unheld_due_locked(pending); /* held partitions do not count */
     }
 }
 
@@ -143,8 +143,8 @@ static void put_into_batch(struct write_batch *batch, struct queued *queued)
                                          .is_doubtful = queued->is_doubtful};
 }
 
-/* Is the change sent with those before it? What is held stays, unless it is due. */
-static bool may_go(const struct partition *partition, const struct queued *queued)
+/* May the change be sent with those before it? A held one may only if it is due. */
+static bool may_be_sent(const struct partition *partition, const struct queued *queued)
 {
     return !partition->is_held || queued->is_hurried || queued->number <= partition->due_number;
 }
@@ -161,7 +161,7 @@ static void take_locked(struct pending *pending, struct partition *partition,
         TAILQ_INSERT_TAIL(&partition->sending, next, in_partition);
         taken[n++] = next;
         next = TAILQ_FIRST(&partition->waiting);
-    } while (next && may_go(partition, next) && n < pending->limits.batch_writes &&
+    } while (next && may_be_sent(partition, next) && n < pending->limits.batch_writes &&
              bytes + next->request_bytes <= pending->limits.batch_bytes);
     qsort(taken, n, sizeof(struct queued *), compare_positions);
     ret->n = 0;
@@ -209,8 +209,8 @@ static void end_change_locked(struct pending *pending, struct record *record)
     entity_finish(&queued->text);
     free(queued);
     watches_note_end_locked(pending, record->address.table);
-    pending_pass_on_locked(pending, record); /* first: pending_is_changing looks at both counts */
-    pending->ended++;                        /* before the next one: pending_ended */
+    pending_pass_on_locked(pending, record); /* first: pending_is_changing reads both counts */
+    pending->ended++;                        /* before `queued`: pending_ended */
     pending->queued--;
 }
 
@@ -228,8 +228,8 @@ static void end_one_locked(struct pending *pending, const struct batched *change
     end_change_locked(pending, record);
 }
 
-/* How long the partition waits: 1 s, 2 s, ... 30 s. Batches that were out together are one attempt:
- * the first that fails counts. */
+/* How long the partition waits: 1 s, 2 s, ... 30 s. Batches that were in flight together are one
+ * attempt: the first that fails counts. */
 static void put_off_locked(struct pending *pending, struct partition *partition,
                            const struct write_batch *batch)
 {
@@ -251,8 +251,8 @@ static bool is_answered(const struct failure *again)
 }
 
 /* A batch without an answer shows that the service is down, unless another batch was answered while
- * it was out. Else a batch that gives up just after an outage would fail an fsync of another table.
- * It never shows that the service is back. */
+ * this one was in flight. Else a batch that gives up just after an outage would fail an fsync of
+ * another table. If the service was down before, it stays so. */
 static void note_answer_locked(struct queue *queue, const struct write_batch *batch)
 {
     bool was_unanswered = queue->again.is_unanswered;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/queue/pending_parts.h"
 
-#define RECORDS_AT_ONCE 1000 /* before other threads get in: a quarter of a millisecond */
+#define RECORDS_AT_ONCE 1000 /* before the monitor is left: a quarter of a millisecond */
 
 static bool is_text(const struct record *record)
 {
@@ -16,10 +16,10 @@ static bool is_delete(const struct record *record)
 /* True: the walk ends. It may free the record. */
 typedef bool visitor(struct pending *pending, struct record *record);
 
-struct walk { /* along the records of a table; it lets other threads in */
+struct walk { /* visits the records of a table, and leaves the monitor in between */
     const char *table;
     visitor *visit;
-    struct buffer at;       /* it goes on at this position */
+    struct buffer at;       /* it continues at this position */
     bool is_done, is_ended; /* ended: by the visitor */
 };
 

@@ -6,8 +6,8 @@
 
 #include <math.h>
 
-#define UNBOUNDED 3.0 /* times the rows that were found */
-#define UNEVEN    8.0 /* times */
+#define UNBOUNDED 3.0 /* such a gap has at most this many times the rows before it */
+#define UNEVEN    8.0 /* by this factor the densities before and after a gap differ */
 
 static struct chunk *next_chunk(const struct chunk *chunk)
 {
@@ -65,7 +65,7 @@ static bool ends_across(const struct chunk *chunk)
     return chunk->state != CHUNK_DONE && !gap_is_inside(chunk);
 }
 
-/* Adds what lies before it. True: it has two partitions, which show the density. */
+/* Extends the stretch back over the chunk. True: it has two partitions, which show the density. */
 static bool extend_before(struct gap_stretch *stretch, const struct chunk *chunk)
 {
     if (!chunk_is_begun(chunk))
@@ -128,7 +128,7 @@ static struct gap_stretch stretch_inside(const struct chunk *chunk)
                                 last > first ? (double)(last - first) : -1};
 }
 
-/* Those of the page after it. */
+/* The row keys of the page after the gap. */
 static struct gap_stretch stretch_inside_behind(const struct chunk *chunk,
                                                 struct bytes partition_key, struct bytes end)
 {
@@ -245,7 +245,7 @@ static double place_of(const struct gap_axis *axis, struct bytes key, struct byt
     return bytes_start_with(key, common) ? key_model_place(axis->model, key, common.size) : 1;
 }
 
-/* Rows for each unit of the line; negative: unknown. */
+/* Rows per unit of the places in the model; negative: unknown. */
 static double density(const struct gap_axis *axis, const struct gap_stretch *stretch,
                       struct bytes common)
 {
@@ -293,8 +293,9 @@ void gap_draw_line(const struct gap_axis *axis, double page_rows, struct gap_lin
     }
 }
 
-/* The least position after all keys that start with `prefix` and a character like the last one of
- * it: the bits of `mask` do not count. Appends nothing if there is none. */
+/* `character`, of `last` bytes, is the last one of `prefix`. Finds the least key after all keys
+ * that start with the prefix, where the bits of `mask` in this character may differ. Appends
+ * nothing if there is none. */
 static int append_behind_like(struct bytes prefix, size_t last, uint32_t character, uint32_t mask,
                               struct buffer *ret)
 {

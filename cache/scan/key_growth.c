@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Each key votes for its kind and the text around its number (Boyer and Moore): what more than half
- * of the keys have is the candidate at the end. What a fifth of the keys, at most, differ from has
- * been the candidate for all but a few of its keys; only these are counted. */
+/* A majority vote (Boyer and Moore). Each key votes for its kind and the text around its number:
+ * what more than half of the keys have is the candidate at the end. Only keys that agree with the
+ * candidate are counted. If four fifths of the keys agree, few of them are missed. */
 #include "cache/scan/key_growth.h"
 #include "client/base/position.h"
 
@@ -152,7 +152,7 @@ static int become_candidate(struct key_growth *growth, struct bytes key,
     return buffer_set(&growth->first, key);
 }
 
-/* Times have no number: the last one that is added is the last. */
+/* Times have number 0: the one that is added last is the last. */
 static int add_member(struct key_growth *growth, struct bytes key, uint64_t number)
 {
     int r = number < growth->least ? buffer_set(&growth->first, key) : 0;

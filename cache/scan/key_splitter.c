@@ -8,7 +8,7 @@
 #define FREE_EMPTIES       8 /* 4: "ten", 32 slots: 16/3, 16/4 */
 #define GOOD_TO_EMPTY      4 /* unlimited: "package", 40,000, 32 slots: 192/15, 272/11 */
 #define SAMPLES            24 /* keys learned of a page; 32: "package", 40,000, 32 slots: 57/7, 80/7 */
-#define PAGES_MAX          2000.0 /* no estimate reaches further; only a finite weight matters */
+#define PAGES_MAX          2000.0 /* estimates end here: any large, finite weight will do */
 #define PAGES_MIN          2.0    /* pages of a piece; 1.25: "sensors", 32 slots: 37/7, 45/6 */
 
 int key_splitter_init(struct key_splitter *splitter)

@@ -9,7 +9,7 @@
 /* Pages: taken to be left where nothing is known (2: "small": 7/5, 12/5), and the most of a small
  * partition (any size: "ten", 200,000, 32 slots: 222/24, 342/26). */
 #define FEW_PAGES     4.0
-#define SIBLING_PAGES 5.5   /* left where others are; 4: "sensors" in a window: 69, 260 trips */
+#define SIBLING_PAGES 5.5   /* left where others follow; 4: "sensors" in a window: 69, 260 trips */
 #define DENSER        4.0   /* times; 1: "series", 200,000, 32 slots: 19, 33 trips */
 #define GALLOP_BEGIN  2.5   /* pages ahead; 2: "skew" in a window: 1,247/94, 1,255/103 */
 #define LEAST_WIDTH   1e-12 /* a place of width 0 would divide by 0 */

@@ -60,14 +60,14 @@ static int split_table(struct split *split)
     progress_init(&split->progress, &clock_system, split->is_quiet);
     r = account_split(split->opened.account, &caller, &directory, &choice, add_part, split);
     progress_clear(&split->progress);
-    bool is_read = r == 0 || caller.call.failure.error == 0;
+    bool has_read = r == 0 || caller.call.failure.error == 0;
     if (r == 0)
         r = line_output_finish(split->output);
     if (r == -EPIPE)
         line_output_end_by_sigpipe();
     if (r == 0)
         return 0;
-    if (opened_account_is_interrupted(&split->opened) || !is_read)
+    if (opened_account_is_interrupted(&split->opened) || !has_read)
         return opened_account_complain(&split->opened, &caller.call.failure);
     say("tablefuse: cannot write the output: %s\n", strerror(-r));
     return EXIT_MOUNTING;

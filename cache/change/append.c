@@ -65,7 +65,7 @@ static int send_merged(struct account *account, struct caller *caller, struct ad
 static bool was_another_first(int error, const struct failure *failure)
 {
     return error == -ESTALE || error == -EEXIST ||
-           (error == -ENOENT && strcmp(failure->code, "TableNotFound") != 0);
+           (error == -ENOENT && !failure_is_no_table(failure));
 }
 
 /* Finds the entity, unless *ret has it already, as the committer has read it after a refusal. If

@@ -69,11 +69,6 @@ static struct write delete_of(const struct move *move)
                           .if_match = etag_of(&move->before)};
 }
 
-static bool is_no_table(const struct failure *failure)
-{
-    return strcmp(failure->code, "TableNotFound") == 0;
-}
-
 /* The entity at the address, known or requested. 1; 0: there is none; -errno. */
 static int find_at(struct move *move, struct address address, struct entity *ret)
 {
@@ -96,7 +91,7 @@ static int resolve_failure(struct move *move, int error, struct entity *there)
 {
     const struct failure *failure = &move->caller->call.failure;
     _cleanup_(entity_finish) struct entity from = {0};
-    if (!table_store_is_in_doubt(error, failure) || is_no_table(failure))
+    if (!table_store_is_in_doubt(error, failure) || failure_is_no_table(failure))
         return error;
     int has_from = find_at(move, move->rename->from, &from);
     int has_to = there->page ? 1 : find_at(move, move->rename->to, there);

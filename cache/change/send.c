@@ -56,8 +56,7 @@ int account_lose(struct account *account, struct caller *caller, struct address 
                  enum write_kind kind)
 {
     struct failure *failure = &caller->call.failure;
-    bool is_gone =
-        error == -ENOENT && kind == WRITE_REPLACE && strcmp(failure->code, "TableNotFound") != 0;
+    bool is_gone = error == -ENOENT && kind == WRITE_REPLACE && !failure_is_no_table(failure);
     if (error != -ESTALE && !is_gone)
         return error;
     failure->advice = is_gone ? "another client has deleted the entity; write it again to store it"

@@ -142,7 +142,7 @@ static int request_row(struct flight *flight, struct page **ret)
     struct call *call = &flight->leader->call;
     int r =
         table_store_get(flight->fetcher->source.store, fetch->table, fetch->range.lo, call, ret);
-    if (r == -ENOENT && strcmp(call->failure.code, "TableNotFound") != 0) {
+    if (r == -ENOENT && !failure_is_no_table(&call->failure)) {
         r = page_create_empty(fetch->range, ret);
         if (r < 0)
             return call_fail(call, r, "out of memory");

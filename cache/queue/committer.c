@@ -25,7 +25,7 @@ void committer_destroy(struct committer *committer)
 
 bool committer_is_table_gone(const struct failure *failure)
 {
-    return (failure->error == -ENOENT && strcmp(failure->code, "TableNotFound") == 0) ||
+    return (failure->error == -ENOENT && failure_is_no_table(failure)) ||
            (failure->error == -EBUSY && strcmp(failure->code, "TableBeingDeleted") == 0);
 }
 

@@ -385,7 +385,7 @@ static void end_row(int terminator, void *context)
     rows->is_row_whole = true;
 }
 
-/* 1: a row was taken; 0: go on. */
+/* 1: a row was taken; 0: continue. */
 static int take_whole_row(struct csv_rows *rows, struct stream_object *ret)
 {
     if (rows->has_no_memory)

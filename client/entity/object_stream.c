@@ -205,7 +205,7 @@ static int enter_list(struct object_stream *stream)
     return GO_ON;
 }
 
-/* At the bracket that closes the list: the reader of the object goes on. */
+/* At the bracket that closes the list: the reader of the object continues. */
 static int leave_list(struct object_stream *stream)
 {
     stream->reader = stream->around;

@@ -30,7 +30,7 @@ static void check_finish(struct check *check)
     buffer_finish(&check->next);
 }
 
-/* Damage is reported, and the check goes on: 0. Another failure ends it: -errno. */
+/* Damage is reported, and the check continues: 0. Another failure ends it: -errno. */
 static int settle(struct check *check, int r)
 {
     if (r != -EIO)

@@ -64,6 +64,11 @@ int call_check(struct call *call, const struct clock *clock, const char *late)
     return call_fail_with(call, -ETIMEDOUT, call_advice_late, "%s", late);
 }
 
+bool failure_is_no_table(const struct failure *failure)
+{
+    return strcmp(failure->code, "TableNotFound") == 0;
+}
+
 bool failure_is_throttled(const struct failure *failure)
 {
     return failure->http_status == 503 || failure->http_status == 429;

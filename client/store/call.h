@@ -58,7 +58,8 @@ bool call_is_cancelled(const struct call *call);
  * `late`, its advice call_advice_late. */
 extern const char call_advice_late[];
 int call_check(struct call *call, const struct clock *clock, const char *late);
-bool failure_is_throttled(const struct failure *failure);                      /* HTTP 503 or 429 */
+bool failure_is_no_table(const struct failure *failure);  /* the table does not exist */
+bool failure_is_throttled(const struct failure *failure); /* HTTP 503 or 429 */
 int64_t call_remaining_ms(const struct call *call, const struct clock *clock); /* at least 0 */
 
 #endif

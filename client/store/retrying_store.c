@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 
 #define CHECK_MS 50 /* longest sleep between two checks for a cancel */
-/* The service sends an empty page where a range goes on at another of its servers, or after 5 s
+/* The service sends an empty page where a range continues at another of its servers, or after 5 s
  * without a row. A few in a row are usual; more are followed at the pace of a backoff. */
 #define EMPTY_PAGES_AT_ONCE 4
 /* A throttled request that begins anew counts as this many failures: its pauses are about 0.7 s,

@@ -82,7 +82,7 @@ static void say_advice(const struct service_settings *settings, const struct fai
     else if (failure->advice)
         say(" -- %s%s%s%s", failure->advice, is_network ? ": `curl -v " : "",
             is_network ? endpoint->url : "", is_network ? "`" : "");
-    else if (failure->error == -ENOENT && strcmp(failure->code, "TableNotFound") == 0)
+    else if (failure->error == -ENOENT && failure_is_no_table(failure))
         say(" -- check the table's name: `tablefuse tables SOURCE`");
     else if (failure->error == -ENOENT && failure->code[0])
         say(" -- check the account's name: `az storage account list --output table`");

@@ -6,7 +6,7 @@
 
 #include <pthread.h>
 
-/* As many nodes as are forgotten before their memory is given back: some 20 MB. */
+/* Nodes that are forgotten before their memory is given back: some 20 MB. */
 #define MANY_NODES 65536
 /* The nodes that inode_table_choose visits while it has the lock. */
 #define CHOICE_NODES 1000
@@ -20,7 +20,7 @@ struct inode_table {
     struct unsettled_list unsettled;
     struct numbers numbers;
     uint64_t last_id;
-    uint64_t chosen_id;        /* inode_table_choose goes on after it */
+    uint64_t chosen_id;        /* inode_table_choose continues after it */
     size_t entered, forgotten; /* nodes, since inode_table_wait answered them last */
     bool is_waiting_ended;
     pthread_cond_t has_upkeep;

@@ -85,7 +85,7 @@ static void *work(void *context);
 /* A task was queued: adds a thread for it, if it may start and the free ones do not suffice. If
  * that fails, the existing threads do the work. While the pool ends, the submitter is one of the
  * threads, and takes the task itself later. */
-static void employ_locked(struct worker_pool *pool)
+static void start_task_locked(struct worker_pool *pool)
 {
     if (!find_task_locked(pool) || pool->is_ending)
         return;
@@ -132,9 +132,9 @@ int worker_pool_submit(struct worker_pool *pool, struct worker_task *task)
 {
     LOCKED(&pool->lock);
     put_task_locked(pool, task);
-    employ_locked(pool);
+    start_task_locked(pool);
     bool is_taken = pool->threads_made > 0;
-    if (!is_taken) /* then it is the only one */
+    if (!is_taken) /* then the task is the only one */
         (void)unlink_locked(pool, &pool->first);
     return is_taken ? 0 : -EAGAIN;
 }

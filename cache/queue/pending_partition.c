@@ -81,8 +81,8 @@ static void note_end_locked(struct pending *pending, const char *table)
         hold_free_locked(&pending->queue, hold);
 }
 
-/* A thread in pending_take sleeps until the first is ready: it is woken where that is earlier now.
- */
+/* A thread in pending_take sleeps until the first partition is ready. Wakes it if that is earlier
+ * now. */
 void queue_update_locked(struct pending *pending, struct partition *partition)
 {
     struct queue *queue = &pending->queue;
@@ -148,8 +148,7 @@ static bool goes_before(const struct queued *a, const struct queued *b)
     return a->is_hurried != b->is_hurried ? a->is_hurried : a->number < b->number;
 }
 
-/* The place is usually the last; for a hurried change, or one that is put back, one of the first.
- * */
+/* The place is usually the last. It is one of the first for a hurried change, or one sent again. */
 void queue_insert_waiting_locked(struct queued *queued)
 {
     struct partition *partition = queued->partition;
@@ -182,7 +181,7 @@ void queue_hurry_locked(struct pending *pending, struct queued *queued)
         return;
     if (is_waiting)
         queue_remove_waiting_locked(queued);
-    queued->is_hurried = true; /* also if it is put back */
+    queued->is_hurried = true; /* also if it must be sent again */
     if (!is_waiting)
         return;
     queue_insert_waiting_locked(queued);

@@ -30,7 +30,7 @@ struct record *pending_seek_locked(struct pending *pending, const char *table,
 
 struct record *pending_after_locked(struct record *record)
 {
-    struct record *next = RB_NEXT(record_tree, NULL, record); /* it ignores the tree */
+    struct record *next = RB_NEXT(record_tree, NULL, record); /* RB_NEXT ignores the tree */
     return next && strcmp(next->address.table, record->address.table) == 0 ? next : NULL;
 }
 
@@ -39,7 +39,7 @@ struct record *pending_behind_locked(struct pending *pending, struct address add
     struct record key = {.address = address};
     struct record *record = RB_NFIND(record_tree, &pending->records, &key);
     bool is_it = record && address_compare(record->address, address) == 0;
-    return is_it ? RB_NEXT(record_tree, NULL, record) : record; /* it ignores the tree */
+    return is_it ? RB_NEXT(record_tree, NULL, record) : record;
 }
 
 struct record *pending_find_or_add_locked(struct pending *pending, const char *table,

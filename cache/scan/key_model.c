@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A key is read byte by byte, and each byte gets its share of the interval of the beginning before
- * it, as in arithmetic coding. The shares come from counts by context:
+/* A key is read byte by byte, and each byte gets its share of the interval of the bytes before it,
+ * as in arithmetic coding. The shares come from counts by context:
  * - keys of one length (ids, counters, times): the context is the index of the byte;
  * - other keys: the three bytes before, or the two before where three were seen too rarely.
  *
@@ -294,7 +294,7 @@ size_t key_model_surprises(const struct key_model *model, struct bytes key, size
     return count;
 }
 
-/* The bytes begin a character of three bytes (or two); the least that does so and is legal. */
+/* `begun`: the first bytes of a character. Appends the least legal character that starts so. */
 static int append_begun(struct buffer *ret, struct bytes begun)
 {
     unsigned lead = byte_at(begun, 0);
@@ -309,8 +309,8 @@ static int append_begun(struct buffer *ret, struct bytes begun)
     return cesu8_append(ret, unit);
 }
 
-/* Of bytes that the model has put together: whole characters that a key can hold, up to the first
- * that is none. */
+/* Of bytes that the model has put together, appends the whole characters that a key can have, up to
+ * the first that is none. */
 static int append_legal(struct buffer *ret, struct bytes bytes)
 {
     while (bytes.size > 0) {

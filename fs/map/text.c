@@ -55,7 +55,7 @@ static int append_bar(struct buffer *ret, double share)
 
 static size_t append_branches(struct tree *tree, int level)
 {
-    int drawn = MIN(level, BRANCHES);
+    int drawn = MIN(level, BRANCHES - 1);
     for (int i = 1; i < drawn; i++)
         (void)buffer_append_string(tree->out, tree->has_more[i] ? "\xe2\x94\x82  " : "   ");
     if (drawn > 0)

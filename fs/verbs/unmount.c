@@ -45,7 +45,7 @@ struct end {    /* of the daemon */
     bool is_read_only;
 };
 
-/* What was not stored would not be known either. A mount that is read-only has stored nothing. */
+/* Without a report it is not known what was not stored. A read-only mount stores nothing. */
 static int report_unknown(const struct end *end)
 {
     if (end->is_read_only)

@@ -37,7 +37,7 @@ struct prefetcher {
     char command[PREFETCHER_COMMAND_SIZE];
     int64_t patience_ms;
     atomic_size_t references; /* the consumer's, and one for each job */
-    atomic_bool is_left;      /* by the consumer: what is in flight is cancelled */
+    atomic_bool is_abandoned; /* by the consumer: requests in flight are cancelled */
     atomic_size_t answered;   /* answers, which are progress; they grow inside the monitor */
     atomic_size_t fetched;    /* of them, not known already */
     atomic_size_t held_bytes; /* of its share, what the consumer holds */
@@ -152,14 +152,14 @@ void prefetcher_leave(struct prefetcher *prefetcher)
 {
     if (!prefetcher)
         return;
-    atomic_store(&prefetcher->is_left, true);
+    atomic_store(&prefetcher->is_abandoned, true);
     atomic_fetch_sub(prefetcher->source.live, prefetcher->kind != READ_LEVEL);
     release(prefetcher);
 }
 
-static bool is_left(const struct prefetcher *prefetcher)
+static bool is_abandoned(const struct prefetcher *prefetcher)
 {
-    return atomic_load(&prefetcher->is_left) || atomic_load(prefetcher->source.is_closing);
+    return atomic_load(&prefetcher->is_abandoned) || atomic_load(prefetcher->source.is_closing);
 }
 
 /* Checked again and again by a job: has the consumer left, or does it perform the job and is
@@ -167,7 +167,8 @@ static bool is_left(const struct prefetcher *prefetcher)
 static bool is_given_up(void *context)
 {
     const struct job *job = context;
-    return is_left(job->prefetcher) || (job->consumer && call_is_cancelled(&job->consumer->call));
+    return is_abandoned(job->prefetcher) ||
+           (job->consumer && call_is_cancelled(&job->consumer->call));
 }
 
 /* The next item, as scan_take. */
@@ -202,7 +203,7 @@ static bool may_run_ahead_locked(const struct prefetcher *prefetcher, bool has_r
 
 static bool may_send_locked(const struct prefetcher *prefetcher, bool has_room)
 {
-    return !is_left(prefetcher) && prefetcher->state != FAILED &&
+    return !is_abandoned(prefetcher) && prefetcher->state != FAILED &&
            (prefetcher->is_awaited || may_run_ahead_locked(prefetcher, has_room));
 }
 

@@ -4,7 +4,7 @@
 
 #include <assert.h>
 
-#define STRAYS_MAX 2 /* misses in a row that it could not serve: its process goes elsewhere */
+#define STRAYS_MAX 2 /* misses in a row that it could not serve: its process reads elsewhere */
 
 enum state { FREE, IDLE, BUSY };
 
@@ -15,7 +15,7 @@ struct traversal {
     struct row_reader *reader; /* NULL: to be created */
     int64_t last_ms;
     int strays;
-    uint64_t turns; /* times that a thread of the process reached something */
+    uint64_t turns; /* progress: how often a thread of the process reached its position */
 };
 
 struct traversals {
@@ -49,7 +49,7 @@ static void check_locked(const struct traversal *traversal)
     assert(traversal->state != IDLE || owned_range_is_set(&traversal->where));
 }
 
-/* The place is FREE afterwards. Hands out its reader, to be destroyed outside the monitor. */
+/* The place is FREE afterwards. Returns its reader, to be destroyed outside the monitor. */
 static struct row_reader *end_locked(struct traversal *traversal)
 {
     struct row_reader *reader = TAKE_PTR(traversal->reader);
@@ -97,7 +97,7 @@ static struct traversal *find_locked(struct traversals *traversals, uint64_t pro
     return NULL;
 }
 
-/* A FREE place, else that of the one which is quiet for longest; NULL: there is none. */
+/* A FREE place, else that of the traversal that has been quiet longest; NULL: there is none. */
 static struct traversal *find_place_locked(struct traversals *traversals)
 {
     struct traversal *found = NULL;
@@ -113,7 +113,7 @@ static struct traversal *find_place_locked(struct traversals *traversals)
     return found;
 }
 
-static bool goes_on_at(const struct traversal *traversal, struct bytes position)
+static bool can_serve(const struct traversal *traversal, struct bytes position)
 {
     return traversal->reader && traversal->strays < STRAYS_MAX &&
            range_holds(traversal->where.range, position);
@@ -165,7 +165,7 @@ static int enter(struct traversals *traversals, struct caller *caller,
     struct traversal *traversal;
     monitor_enter(&traversals->monitor);
     int r = await_locked(traversals, caller, whole->table, &traversal, ret_has_waited);
-    if (r == 0 && !(traversal && goes_on_at(traversal, step->position)))
+    if (r == 0 && !(traversal && can_serve(traversal, step->position)))
         traversal = begin_locked(traversals, traversal, caller->process, whole, step->begin, &left);
     if (r == 0 && traversal)
         traversal->state = BUSY;
@@ -223,7 +223,7 @@ static struct traversal *enter_known(struct traversals *traversals, uint64_t pro
 {
     INSIDE(&traversals->monitor);
     struct traversal *traversal = process != 0 ? find_locked(traversals, process, table) : NULL;
-    if (traversal && (traversal->state == BUSY || !goes_on_at(traversal, position)))
+    if (traversal && (traversal->state == BUSY || !can_serve(traversal, position)))
         traversal = NULL;
     if (traversal)
         traversal->state = BUSY;

@@ -243,15 +243,15 @@ static int take_again(struct sync *sync, struct bytes position)
     const struct pair pair = {.kind = compare_rows(row_of(&from), row_of(&to)),
                               .position = position,
                               .sides = {row_of(&from), row_of(&to)}};
-    bool is_left = pair.kind == PAIR_ONLY_TO && sync->options.deletes;
+    bool is_late_delete = pair.kind == PAIR_ONLY_TO && sync->options.deletes;
     struct call call = {0};
     if (pair.kind == PAIR_UNREADABLE)
         (void)call_fail(&call, -EIO, "it has changed meanwhile, and cannot be understood");
-    else if (is_left) /* what is to be deleted waits in key order, and all keys have passed */
+    else if (is_late_delete) /* deletes are collected in key order, and all keys have passed */
         (void)call_fail(&call, -EAGAIN, "FROM has lost it meanwhile -- run it again");
     if (call.failure.error < 0)
         refuse(sync, position, &call.failure);
-    return is_given_up(sync) ? -ECANCELED : is_left ? 0 : sync_take(sync, &pair);
+    return is_given_up(sync) ? -ECANCELED : is_late_delete ? 0 : sync_take(sync, &pair);
 }
 
 static int compare_again(struct sync *sync)

@@ -37,7 +37,7 @@ void table_map_destroy(struct table_map *map)
     free(map);
 }
 
-/* In CESU-8 a character of four bytes takes six. */
+/* Is the key longer in UTF-8? In CESU-8 a character of four bytes takes six. */
 static bool is_longer(struct bytes key, size_t bytes)
 {
     size_t size = key.size, n;

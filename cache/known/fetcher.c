@@ -34,7 +34,7 @@ struct flight {
     struct stamp stamp;        /* from before anything was sent */
     struct token_origin token; /* of a page that follows a token; else 0 */
     struct caller *leader;     /* used by its thread alone, as has_arrived and requested_ms are */
-    bool is_passing;           /* its page is handed out, and not put into the cache */
+    bool is_passing;           /* its page is returned, and not put into the cache */
     bool has_arrived;          /* an answer, of whatever kind */
     int64_t requested_ms;      /* when the first of its pages was requested */
     pthread_cond_t changed;

@@ -75,7 +75,7 @@ static bool last_name(const struct level *level, struct level_name *ret)
     return count > 0;
 }
 
-/* Did an earlier prefetcher hand out the name? Then it is skipped. */
+/* Has an earlier prefetcher returned the name? Then it is skipped. */
 static bool is_reported(const struct level *level, const struct scan_item *item)
 {
     struct level_name last;
@@ -83,7 +83,7 @@ static bool is_reported(const struct level *level, const struct scan_item *item)
                                        (last.is_prefix && bytes_start_with(item->key, last.key)));
 }
 
-/* An earlier prefetcher handed out names that start with this prefix, before the directory grew.
+/* An earlier prefetcher has returned names that start with this prefix, before the directory grew.
  * The prefix cannot be shown, because its directory has these names again, nor be left out. */
 static bool is_torn(const struct level *level, const struct scan_item *item)
 {

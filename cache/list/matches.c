@@ -143,7 +143,7 @@ static int take(struct matches *matches, struct caller *caller, bool may_wait)
     return r;
 }
 
-static int go_to(struct matches *matches, struct caller *caller, struct bytes lo)
+static int seek(struct matches *matches, struct caller *caller, struct bytes lo)
 {
     int r = 0;
     if (!matches->prefetcher || bytes_compare(lo, buffer_bytes(&matches->at)) < 0)
@@ -159,7 +159,7 @@ int matches_next(struct matches *matches, struct caller *caller, struct bytes lo
     struct run *rows = &matches->rows;
     if (position_is_unsettled(matches->directory->range.lo)) /* the service cannot have it */
         return 0;
-    int r = go_to(matches, caller, lo), chosen = 0;
+    int r = seek(matches, caller, lo), chosen = 0;
     while (r >= 0 && chosen == 0) {
         if (rows->page)
             rows->begin = MAX(rows->begin, page_seek(rows->page, lo));

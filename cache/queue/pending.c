@@ -201,7 +201,7 @@ int pending_mask(struct pending *pending, const char *table, struct bytes positi
     struct record *record = pending_find_or_add_locked(pending, table, position);
     struct mask *mask = record ? make_mask(etag) : NULL;
     if (mask) {
-        clear_mask_locked(pending, record); /* then it is the youngest */
+        clear_mask_locked(pending, record); /* the new one is the last in `tables` */
         set_mask_locked(pending, record, mask);
     } else if (record) {
         pending_free_if_unused_locked(pending, record);
@@ -234,13 +234,13 @@ static bool unmask(struct pending *pending, const char *table, struct bytes posi
 {
     INSIDE(&pending->monitor);
     struct record *record = pending_find_locked(pending, table, position);
-    bool is_its =
+    bool is_match =
         record && record->mask && (!etag || bytes_equal(etag_bytes(&record->mask->etag), *etag));
-    if (is_its) {
+    if (is_match) {
         clear_mask_locked(pending, record);
         pending_free_if_unused_locked(pending, record);
     }
-    return is_its;
+    return is_match;
 }
 
 void pending_unmask(struct pending *pending, const char *table, struct bytes position)

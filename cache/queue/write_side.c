@@ -91,7 +91,7 @@ static int claim(struct write_side *side, const struct address *rows, size_t n, 
             return r;
         for (size_t i = 0; i < n; i++)
             write_side_release(side, rows[i]);
-        r = write_side_claim_table(side, table, call); /* when it is free */
+        r = write_side_claim_table(side, table, call); /* waits until it is free */
         if (r < 0)
             return r;
         write_side_release_table(side, table);

@@ -43,7 +43,7 @@ struct level_scan {
     bool is_huge;                 /* the last page was of one partition, and more of it follows */
     size_t pages, keys;           /* answers with rows, and the new keys that they showed */
     struct buffer prefix, common; /* of the level; the beginning that all keys share */
-    struct known *taken;          /* the name that was handed out last; NULL: none */
+    struct known *taken;          /* the last name that was taken; NULL: none */
 };
 
 /* How many pages such keys filled, on average. */
@@ -100,7 +100,7 @@ static struct known *partition_at_or_before(struct known *item)
 }
 
 /* Two partitions of one child become one item that stands for all. An item that already did so is
- * kept, as it may have been handed out. */
+ * kept, as it may have been taken. */
 static struct known *join(struct level_scan *self, struct known *previous, struct known *item)
 {
     if (!bytes_equal(child(self, previous), child(self, item)) || !is_child_shown(self, item))
@@ -142,7 +142,7 @@ static bool cut_from_gap(struct level_scan *self, struct known *gap, const struc
     return partition_map_cut(&self->map, gap, range);
 }
 
-/* Removes what need not be known: before the last name that was handed out, or in a shared child.
+/* Removes what need not be known: before the last name that was taken, or in a shared child.
  */
 static void tidy(struct level_scan *self)
 {

@@ -5,9 +5,9 @@
 
 struct burst { /* of one process */
     uint64_t process;
-    uint64_t used;      /* the lowest was not used for longest */
+    uint64_t used;      /* the lowest is the least recently used */
     int64_t last_ms;    /* of its last event */
-    unsigned count;     /* of NOW, up to DELETE_POLICY_FIRST */
+    unsigned count;     /* of DELETE_NOW decisions, up to DELETE_POLICY_FIRST */
     bool has_succeeded; /* one delete, since the count began */
 };
 
@@ -50,7 +50,7 @@ static void use_locked(struct delete_policy *policy, struct burst *burst, int64_
     burst->used = ++policy->uses;
 }
 
-/* In an empty place, or in that of the one that was not used for longest. */
+/* In an empty place, or in that of the least recently used one. */
 static struct burst *add_locked(struct delete_policy *policy, uint64_t process, int64_t now_ms)
 {
     struct burst *burst = &policy->bursts[0]; /* an empty one has the lowest `used`: 0 */

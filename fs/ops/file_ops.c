@@ -11,7 +11,7 @@ static struct open_file *file_of(const struct fuse_file_info *info)
 }
 
 /* Starts a request on a writer's handle, which may wait for the service. 0 or -errno. */
-static int go_on(struct request *request, fuse_ino_t id, const struct inode **ret)
+static int continue_request(struct request *request, fuse_ino_t id, const struct inode **ret)
 {
     request->is_of_handle = true;
     *ret = inode_table_find(request->fs->inodes, id);
@@ -22,7 +22,7 @@ static int begin(struct request *request, fuse_req_t req, fuse_ino_t id, const c
                  const struct inode **ret)
 {
     request_begin(request, req, operation);
-    return go_on(request, id, ret);
+    return continue_request(request, id, ret);
 }
 
 /* Logs a failure once. After a failed write many programs write or flush the same text again when
@@ -112,7 +112,7 @@ void file_ops_flush(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *info)
         return;
     }
     request_begin_flush(&request, req, file->writer->opener);
-    int r = go_on(&request, id, &inode);
+    int r = continue_request(&request, id, &inode);
     if (r == 0)
         r = writer_flush(file->writer, &request.caller);
     lock_ops_flushed(request.fs, file, info->lock_owner);
@@ -152,7 +152,7 @@ static void close_writer(fuse_req_t req, fuse_ino_t id, struct open_file *file)
     struct request request;
     const struct inode *inode;
     request_begin_release(&request, req);
-    (void)go_on(&request, id, &inode);
+    (void)continue_request(&request, id, &inode);
     request.caller.call.failure = (struct failure){0};
     request.caller.call.is_cancelled = NULL; /* also when the mount ends */
     request.caller.call.command = file->command;

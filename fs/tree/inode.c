@@ -27,7 +27,7 @@ struct inode_table {
     size_t max_nodes; /* fixed */
 };
 
-static bool has_left(const struct node *node)
+static bool has_left_name(const struct node *node)
 {
     return node->left != LEFT_NOT;
 }
@@ -136,7 +136,7 @@ static struct node *enter_locked(struct inode_table *table, const struct version
 {
     struct node *known =
         node_index_find_version(&table->index, made->inode.parent, node_name(made));
-    if (known && !has_left(known) && inode_is_version(&known->inode, version))
+    if (known && !has_left_name(known) && inode_is_version(&known->inode, version))
         return known;
     add_locked(table, made);
     return made;
@@ -149,7 +149,7 @@ static struct node *enter_own_locked(struct inode_table *table, struct node *mad
     if (made->file)
         known = node_index_find_own(&table->index, made->inode.parent, node_name(made));
     for (; known; known = node_index_next_of_name(known))
-        if (known->file == made->file && !has_left(known))
+        if (known->file == made->file && !has_left_name(known))
             return known;
     add_locked(table, made);
     return made;
@@ -246,7 +246,7 @@ uint64_t inode_table_number(struct inode_table *table, const struct inode *inode
         return inode->number;
     uint64_t own = numbers_hash(place_address(&inode->place));
     (void)pthread_mutex_lock(&table->lock);
-    uint64_t number = has_left(node) ? inode->number : numbers_shown(&table->numbers, own);
+    uint64_t number = has_left_name(node) ? inode->number : numbers_shown(&table->numbers, own);
     (void)pthread_mutex_unlock(&table->lock);
     return number;
 }
@@ -272,7 +272,7 @@ int inode_table_named(struct inode_table *table, uint64_t parent, struct bytes n
 {
     (void)pthread_mutex_lock(&table->lock);
     const struct node *node = node_index_find_version(&table->index, parent, name);
-    int r = node && !has_left(node) ? 1 : 0;
+    int r = node && !has_left_name(node) ? 1 : 0;
     if (r == 1) { /* it may be forgotten as soon as the lock is free */
         int error = node_append_etag(node, ret_etag);
         if (error == 0)
@@ -299,9 +299,9 @@ static void leave_name_locked(struct inode_table *table, uint64_t parent, struct
     struct node *node = node_index_find_name(&table->index, parent, name);
     for (; node; node = node_index_next_of_name(node)) {
         const struct place *place = &node->inode.place;
-        if (!has_left(node) && place->kind == PLACE_ENTITY)
+        if (!has_left_name(node) && place->kind == PLACE_ENTITY)
             node->inode.number = left == LEFT_RENAMED ? number : numbers_count(&table->numbers);
-        if (!has_left(node) || (left == LEFT_REPLACED && node->left == LEFT_REMOVED))
+        if (!has_left_name(node) || (left == LEFT_REPLACED && node->left == LEFT_REMOVED))
             atomic_store(&node->left, (unsigned char)left);
     }
 }

@@ -299,7 +299,7 @@ static bool is_of_its_type(struct bytes name, const struct edm_value *value)
     return entity_check_property(name, value, &total, &refusal) == 0;
 }
 
-/* The same for what counts of a name. Without an annotation a value keeps the type of what is
+/* The same for the value of a name. Without an annotation a value keeps the type of what is
  * there, if it is one of that type; else an integer gets the type that it fits. */
 static int write_value(struct job *job, const struct pick *pick, struct edm_value *ret)
 {
@@ -330,7 +330,7 @@ static const struct entity_property *find_stored(struct job *job,
     return order == 0 ? &job->stored : NULL;
 }
 
-/* The next object of a merge names the property again: what counted until then is what is there. */
+/* Another object of a merge names the property again: the value so far counts as the stored one. */
 static int keep_type(struct job *job, struct pick *pick)
 {
     struct edm_value value;

@@ -267,12 +267,6 @@ int entity_text_from_service(struct entity_text *text, struct json_reader *reade
     return 0;
 }
 
-/* Cuts a name for a message. */
-static struct bytes shorten(struct bytes name)
-{
-    return utf8_first(name, 40);
-}
-
 static int append_problem(struct entity_text *text, struct bytes json, struct buffer *ret)
 {
     _cleanup_(buffer_finish) struct buffer canonical = {.max = MAX_SCRATCH_BYTES};
@@ -288,7 +282,7 @@ static int append_problem(struct entity_text *text, struct bytes json, struct bu
         return r;
     if (!facts.problem)
         return -EPROTO;
-    struct bytes property = shorten(facts.property);
+    struct bytes property = utf8_first(facts.property, 40); /* short, for a message */
     (void)buffer_append_string(ret, facts.problem);
     if (property.size == 0)
         return ret->error;

@@ -8,9 +8,9 @@
 #define HEADERS_MAX_BYTES ((size_t)64 << 10)
 
 /* A handle and the state of its exchange; between exchanges it stays in the pool, with its
- * connection. Each easy handle has a multi handle of its own, because only a multi handle can
- * wait with a timeout and go on. DNS answers and TLS sessions are not shared between handles:
- * kept connections make both rare. */
+ * connection. Each easy handle has a multi handle of its own, because only a multi handle can wait
+ * with a timeout and continue. DNS answers and TLS sessions are not shared between handles: kept
+ * connections make both rare. */
 struct exchange {
     CURL *easy;
     CURLM *multi;

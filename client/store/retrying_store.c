@@ -217,8 +217,7 @@ static int attempt_list_tables(const struct request *request, struct table_store
 
 /* After a page without rows or names, but with a token: no progress. A service that sends new
  * tokens for ever would be queried as fast as it answers, so the pauses grow as after failures,
- * less the time that the service took. Gives up timeout_ms after the first such page.
- */
+ * less the time that the service took. Gives up timeout_ms after the first such page. */
 static int pace_empty_page(struct retrying_store *self, const struct continuation *after,
                            struct continuation *next, struct call *call)
 {
@@ -259,7 +258,7 @@ static int retrying_query(struct table_store *store, const struct query *query, 
         call);
     if (r < 0 || !*ret_next || page_builder_rows(builder) > 0)
         return r;
-    if (query->filter) /* the service has looked for up to 5 s, or to the end of a server's part */
+    if (query->filter) /* the service has searched for 5 s, or to the end of a server's part */
         continuation_set_progress(*ret_next);
     if (continuation_is_progress(*ret_next))
         return 0;

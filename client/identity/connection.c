@@ -164,8 +164,7 @@ static int find_endpoint(struct connection *ret, const struct connection_string 
                               "DefaultEndpointsProtocol is neither https nor http");
     int r = compose_endpoint(ret, "the endpoint of " CONNECTION_STRING, protocol, settings->account,
                              suffix, call);
-    ret->named_by =
-        "DefaultEndpointsProtocol=http without TableEndpoint"; /* in messages about http only */
+    ret->named_by = "DefaultEndpointsProtocol=http without TableEndpoint"; /* shown for http only */
     return r;
 }
 

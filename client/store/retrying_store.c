@@ -258,7 +258,7 @@ static int retrying_query(struct table_store *store, const struct query *query, 
         call);
     if (r < 0 || !*ret_next || page_builder_rows(builder) > 0)
         return r;
-    if (query->filter) /* the service has searched for 5 s, or to the end of a server's part */
+    if (query->filter) /* the service has searched up to 5 s, or to the end of a server's part */
         continuation_set_progress(*ret_next);
     if (continuation_is_progress(*ret_next))
         return 0;

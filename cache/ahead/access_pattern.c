@@ -57,7 +57,7 @@ static struct lesson learn_all(const struct access_pattern *pattern, struct byte
     return own.is_any_recent ? own : all;
 }
 
-/* Do the misses go in key order? */
+/* Are the misses in key order? */
 static bool note_order(struct access_pattern *pattern, struct bytes position)
 {
     struct bytes last = {pattern->last, pattern->last_size};
@@ -153,7 +153,7 @@ bool access_pattern_is_absent(const struct access_pattern *pattern, struct bytes
     return false;
 }
 
-/* The fetch that brought the row; NULL: none that is remembered. */
+/* The fetch that has read the row; NULL: none that is remembered. */
 static const struct row_fetch *find(const struct access_pattern *pattern, uint64_t number)
 {
     for (size_t i = 0; i < ACCESS_PATTERN_FETCHES; i++) {

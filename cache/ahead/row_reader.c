@@ -2,7 +2,7 @@
 #include "cache/ahead/row_reader.h"
 #include "cache/ahead/held_pages.h"
 
-#define NEAR_FETCHES 3 /* a position that takes more requests is on another way */
+#define NEAR_FETCHES 3 /* a position that needs more requests is too far ahead */
 
 struct row_reader {
     struct prefetcher *prefetcher;

@@ -3,7 +3,8 @@
 
 #define TRAVERSED_BYTES   ((size_t)16 << 20) /* what is visited within seconds */
 #define DENSE_AHEAD_BYTES ((size_t)4 << 20)  /* some pages: they may turn out not to be needed */
-/* More rows than these are read faster as keys: where the first ones let expect so. */
+/* More than DENSE_ROWS rows are read faster as keys. If so many are expected, reading stops at
+ * DENSE_FIRST_ROWS. */
 #define DENSE_FIRST_ROWS 24000
 #define DENSE_ROWS       64000
 #define SHORT_PAGES      4 /* within one partition, in addition to one a partition */
@@ -49,7 +50,7 @@ static bool is_new(const struct rows_first *rows_first, const struct question *q
 struct dense {
     struct partition_tally tally;
     size_t pages, bytes;
-    size_t fanout; /* as the first page lets expect it */
+    size_t fanout; /* estimated from the first page */
 };
 
 /* Are few rows expected until more than `fanout` partitions are counted? */

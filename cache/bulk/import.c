@@ -8,7 +8,7 @@
 #include <sys/queue.h>
 
 #define OUT_BYTES    ((size_t)32 << 20) /* of the batches in flight */
-#define THROTTLED_MS 2000               /* after the last such answer */
+#define THROTTLED_MS 2000               /* import_is_throttled, after a throttled request */
 
 struct job { /* one batch */
     STAILQ_ENTRY(job) next;

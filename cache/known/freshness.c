@@ -85,7 +85,7 @@ static bool holds_position(const struct listed *listed, const char *table, struc
     const struct owned_range *where = &listed->where;
     if (!owned_range_is_set(where))
         return false;
-    if (!where->table) /* it brought the names of tables, nothing of what is in them */
+    if (!where->table) /* it has shown names of tables, and nothing in them */
         return !table;
     if (!table) /* what was listed of a table shows that the table is there */
         return bytes_equal(bytes_of(where->table), position);

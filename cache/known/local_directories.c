@@ -196,8 +196,7 @@ static size_t common_size(struct bytes a, struct bytes b)
 }
 
 /* A directory holds the position if its range.lo is a prefix of it. The search starts with the
- * longest candidate. One that does not hold the position shows how long the next candidate can be.
- * */
+ * longest candidate. One that does not hold the position shows how long the next one can be. */
 void local_directories_filled(struct local_directories *local, struct address address)
 {
     struct bytes rest = address.position;

@@ -38,8 +38,7 @@ struct change {
     struct write_result *results;
 };
 
-/* What a change is about, in the range cache: a row of the table, or the table's name (table NULL).
- * */
+/* What a change is about, in the range cache: a row of the table; table NULL: a table's name. */
 struct place {
     const char *table;
     struct bytes position;
@@ -122,8 +121,8 @@ void committer_note_gone(struct committer *committer, const char *table,
 }
 
 /* Reads what is stored now into the range cache, as a change, because the change may have been
- * made. So a query that was sent earlier cannot bring the old row back. The failure of the change
- * stays in the call. */
+ * made. So a query that was sent earlier cannot put the old row there again. The failure of the
+ * change stays in the call. */
 static void read_again(struct committer *committer, struct caller *caller, struct place place,
                        struct page **ret)
 {
@@ -229,8 +228,8 @@ static int keep_rows(struct committer *committer, struct caller *caller,
 }
 
 /* Is the change a delete that was refused because its table is being deleted? */
-static bool is_delete_of_leaving(int error, const struct change *change,
-                                 const struct failure *failure)
+static bool is_delete_in_deleted_table(int error, const struct change *change,
+                                       const struct failure *failure)
 {
     return error == -EBUSY && change->n == 1 && change->writes[0].kind == WRITE_DELETE &&
            committer_is_table_gone(failure);
@@ -250,7 +249,7 @@ int committer_write(struct committer *committer, struct caller *caller, const ch
     int r = perform(committer, caller, &change, now);
     if (r == 0)
         return keep_rows(committer, caller, &change, ret);
-    if (is_delete_of_leaving(r, &change, &caller->call.failure)) {
+    if (is_delete_in_deleted_table(r, &change, &caller->call.failure)) {
         put(committer, place_of(&change, 0), NULL, requested_ms);
         r = caller->call.failure.error = -ENOENT;
     }

@@ -23,8 +23,8 @@ static struct queued *next_of_drain_locked(struct pending *pending, const struct
     return NULL;
 }
 
-/* Is anything left that the drain waits for? 1, 0, -ENOMEM. */
-static int is_left_locked(struct pending *pending, struct drain *drain)
+/* Is a change still queued that the drain waits for? 1, 0, -ENOMEM. */
+static int has_waiting_locked(struct pending *pending, struct drain *drain)
 {
     if (!drain->table)
         return queue_has_older_locked(pending, drain->number);
@@ -36,7 +36,7 @@ static int is_left_locked(struct pending *pending, struct drain *drain)
 }
 
 /* How many changes the drain waits for; with table NULL those that are younger count, too. */
-static size_t count_left_locked(struct pending *pending, const struct drain *drain)
+static size_t count_waiting_locked(struct pending *pending, const struct drain *drain)
 {
     size_t count = 0;
     if (!drain->table)
@@ -52,10 +52,10 @@ static size_t count_left_locked(struct pending *pending, const struct drain *dra
 static int fail_late_locked(struct pending *pending, struct drain *drain, struct call *call)
 {
     call->failure = (struct failure){0};
-    if (is_left_locked(pending, drain) == 0)
+    if (has_waiting_locked(pending, drain) == 0)
         return 0;
     (void)call_fail(call, -ETIMEDOUT, "queued changes are still being sent: %zu",
-                    count_left_locked(pending, drain));
+                    count_waiting_locked(pending, drain));
     call->failure.advice = "they go on being sent: try again later";
     return -ETIMEDOUT;
 }
@@ -74,7 +74,7 @@ static int wait_for_end_locked(struct pending *pending, struct drain *drain, int
     int r = 0, left;
     pending->waiting++;
     LIST_INSERT_HEAD(&pending->queue.drains, drain, entry);
-    while (r == 0 && (left = is_left_locked(pending, drain)) != 0) {
+    while (r == 0 && (left = has_waiting_locked(pending, drain)) != 0) {
         r = left < 0 ? call_fail(call, left, "out of memory")
                      : queue_check_answers_locked(pending, call);
         if (r == 0) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/queue/pending_parts.h"
 
-#define PARTITIONS_AT_ONCE 4000 /* before other threads get in: some milliseconds */
+#define PARTITIONS_AT_ONCE 4000 /* before the monitor is left: some milliseconds */
 
 /* Holds or releases partitions of the table that were held before. They are in use, so they stay.
  * True: more are left. */
@@ -117,7 +117,7 @@ size_t pending_holds(struct pending *pending, uint64_t process, const char *tabl
 }
 
 /* True: there are more partitions. The rmdir of the table may have begun between two portions: then
- * it holds again what is left, and no more of it is released here. */
+ * it holds the rest again, and no more of it is released here. */
 static bool release_some_locked(struct pending *pending, const char *table)
 {
     const struct hold *hold = hold_find_locked(&pending->queue, table);

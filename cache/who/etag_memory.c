@@ -69,7 +69,7 @@ void etag_memory_note_later(struct etag_memory *memory, struct address address,
     note(memory, address, (struct bytes){0}, later, until_ms);
 }
 
-/* What still counts; NULL: nothing. */
+/* What is remembered and still valid; NULL: nothing. */
 static struct remembered *use(struct etag_memory *memory, struct address address, int64_t now_ms)
 {
     struct remembered *found = map_use(&memory->map, address_key(address));

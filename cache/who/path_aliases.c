@@ -148,7 +148,7 @@ void path_aliases_note(struct path_aliases *aliases, const struct caller *caller
     pair->paths[0] = way.path;
 }
 
-/* Of the two last paths one is another, if there was any. */
+/* Is one of the last two paths another one? */
 static bool has_other(const struct pair *pair, uint64_t path)
 {
     for (size_t i = 0; i < ARRAY_SIZE(pair->paths); i++)

@@ -26,7 +26,7 @@ ssize_t channel_read(int fd, void *buffer, size_t size, void *userdata)
 {
     (void)userdata;
     ssize_t n = read(fd, buffer, size);
-    /* The kernel has ended the connection while it handed out a request, as an unmount does after
+    /* The kernel has ended the connection while it sent a request, as an unmount does after
      * a process that had many files open. libfuse takes only ENODEV for the end of a mount. */
     if (n < 0 && errno == ECONNABORTED)
         errno = ENODEV;

@@ -52,7 +52,7 @@ static int check_no_file_of_mount(struct change *change)
     return position.error;
 }
 
-/* rmdir in `.tablefuse/drop`. The kernel does not know that the root's directory goes with it. */
+/* rmdir in `.tablefuse/drop`, which also removes the directory of the table in the root. */
 static int drop_table(struct change *change)
 {
     struct request *request = &change->request;

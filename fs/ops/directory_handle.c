@@ -31,8 +31,8 @@ struct packing {
     size_t entered_count;
 };
 
-/* Begins a listing of the directory as it stands by now, instead of the one that was. 0 or -ENOMEM:
- * then that stays. */
+/* Begins a new listing of the directory, in place of the present one. 0 or -ENOMEM: then the
+ * present one stays. */
 static int begin(struct directory_handle *handle)
 {
     const struct file_system *fs = handle->fs;
@@ -213,7 +213,7 @@ static void note_given_out(struct packing *packing, const char *name,
 }
 
 /* The kernel keeps a node for each entry of READDIRPLUS that has one. There may be millions of
- * entities, and few of them are used. Those without a node it looks up when they are. */
+ * entities, and few of them are used. The kernel looks up the others when they are. */
 static bool makes_node(const struct packing *packing, const struct listing_entry *listed)
 {
     return packing->is_plus && (listed->kind != LISTING_ENTITY ||
@@ -347,7 +347,7 @@ static void forget_entered(const struct packing *packing)
 }
 
 /* An error after some entries is kept for the next read. EINTR is replied at once: a process that
- * handles the signal would read on, and wait again. */
+ * handles the signal would continue to read, and wait again. */
 static void reply(struct packing *packing, int error)
 {
     struct directory_handle *handle = packing->handle;

@@ -26,7 +26,7 @@ static struct open_file *file_of(const struct fuse_file_info *info)
     return (struct open_file *)(uintptr_t)info->fh;
 }
 
-/* Replies that there is no lock to be had, with the reason. */
+/* Replies that no lock is available, with the reason. */
 static void refuse(fuse_req_t req, fuse_ino_t id, int error)
 {
     struct request request;

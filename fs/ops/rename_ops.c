@@ -179,8 +179,8 @@ static void drop_attributes(const struct file_system *fs, uint64_t kept)
         (void)fuse_lowlevel_notify_inval_inode(fs->session, kept, -1, 0);
 }
 
-/* The kernel's nodes of the names of an entity. */
-static void leave_entity(struct renaming *renaming, const struct rename *rename)
+/* Updates the kernel's nodes of both names of a renamed entity. */
+static void rename_nodes(struct renaming *renaming, const struct rename *rename)
 {
     const struct file_system *fs = renaming->change.request.fs;
     const struct child *from = &renaming->change.child, *to = &renaming->to;
@@ -225,7 +225,7 @@ static int rename_entity(struct renaming *renaming)
         locks_move(change->request.fs->locks, rename.from, rename.to);
         writers_let_go_renamed(renaming->held_from, renaming->held_to, &renamed.before,
                                &renamed.after);
-        leave_entity(renaming, &rename);
+        rename_nodes(renaming, &rename);
     } else {
         writers_let_go(renaming->held_from, false);
         writers_let_go(renaming->held_to, false);

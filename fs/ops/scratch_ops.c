@@ -143,9 +143,9 @@ static int make(struct request *request, const struct place *place, struct bytes
     }
 }
 
-/* Hands a handle of the file, which it takes, to the kernel. */
-static int hand_out(struct request *request, struct scratch_file *file, struct fuse_file_info *info,
-                    struct open_file **ret)
+/* Makes the handle for an OPEN of the file, which it takes. */
+static int make_handle(struct request *request, struct scratch_file *file,
+                       struct fuse_file_info *info, struct open_file **ret)
 {
     int r = open_file_create_scratch(file, ret);
     if (r < 0) {
@@ -172,7 +172,7 @@ static int create_once(struct request *request, struct place *place, struct byte
     if (r == 0)
         r = scratch_file_open(file);
     if (r == 0)
-        r = hand_out(request, file, info, &handle);
+        r = make_handle(request, file, info, &handle);
     if (r == 0)
         r = complain(request, entry_make_scratch(request->fs, place, file, ret));
     if (r == 0)
@@ -237,7 +237,7 @@ int scratch_ops_open(struct request *request, const struct inode *inode,
     _cleanup_(scratch_file_unrefp) struct scratch_file *file = file_of(request, inode);
     int r =
         scratch_opens_open(fs->scratch_opens, request->context->pid, file, clock_now_ms(fs->clock));
-    return r < 0 ? r : hand_out(request, file, info, ret);
+    return r < 0 ? r : make_handle(request, file, info, ret);
 }
 
 /* Replies with the failure of an operation on a handle. */

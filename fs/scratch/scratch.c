@@ -239,7 +239,7 @@ static bool has_ended_locked(const struct scratch_file *file)
     return !file->is_named && file->handles == 0;
 }
 
-/* If the file has ended now: what is left of it is not counted. */
+/* Frees what the file holds, if it has ended. The struct itself may still be referenced. */
 static void end_locked(struct scratch_file *file)
 {
     if (!has_ended_locked(file))

@@ -220,7 +220,7 @@ static void add_locked(struct locks *locks, struct locked_file *file, struct hel
     locks->count++;
 }
 
-/* Nothing stands in the way. 0 or -ENOMEM: then nothing has changed. */
+/* No other lock conflicts. 0 or -ENOMEM: then nothing has changed. */
 static int apply_locked(struct locks *locks, struct locked_file *file, uint64_t handle,
                         const struct lock *lock)
 {

@@ -124,8 +124,8 @@ static int make_directories(char *path, size_t given, const char *mountpoint)
     }
 }
 
-/* 0 or -errno; -ENOTSUP: others may enter it, or its owner may not write. A set-group-id bit comes
- * from the directory above. */
+/* 0 or -errno; -ENOTSUP: others may enter it, or its owner may not write. A set-group-id bit is
+ * inherited from the directory above. */
 static int check_permissions(int directory)
 {
     struct stat status;

@@ -11,7 +11,7 @@ _Static_assert(LOST_NAME_TIME_SIZE + LOST_NAME_ACCOUNT_SIZE + 1 + 63 + 2 * (1 + 
                    NAME_MAX,
                "every name fits");
 
-/* A `-` would end it. */
+/* A `-` would end the account's part of the name. */
 void lost_name_set_account(const char *account, char ret[LOST_NAME_ACCOUNT_SIZE])
 {
     struct bytes shown = utf8_first(bytes_of(account), LOST_NAME_ACCOUNT_SIZE - 1);

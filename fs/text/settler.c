@@ -41,7 +41,7 @@ static int fits(const struct part *part, struct bytes key)
     return names_is_of(buffer_bytes(&part->name), part->kind, key);
 }
 
-/* Finds what was given out before. */
+/* Finds the key, if the mount has shown the name before. */
 static int find_known(const struct settler *settler, struct part *part)
 {
     if (part->name.size == 0)

@@ -119,7 +119,7 @@ void inode_table_destroy(struct inode_table *table)
     free(table);
 }
 
-/* The first node of the name that no rename took it from. NULL: there is none. */
+/* The first node of the name that has not lost it by a rename. NULL: there is none. */
 static const struct node *find_of_file_locked(struct inode_table *table, uint64_t parent,
                                               struct bytes name)
 {

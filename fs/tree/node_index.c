@@ -60,7 +60,7 @@ struct node *node_index_after(struct node_index *index, uint64_t id)
 
 struct node *node_index_next(struct node *node)
 {
-    return RB_NEXT(id_tree, NULL, node); /* it ignores the tree */
+    return RB_NEXT(id_tree, NULL, node); /* RB_NEXT ignores the tree */
 }
 
 struct node *node_index_find_name(struct node_index *index, uint64_t parent, struct bytes name)
@@ -76,7 +76,7 @@ struct node *node_index_find_name(struct node_index *index, uint64_t parent, str
 
 struct node *node_index_next_of_name(struct node *node)
 {
-    struct node *next = RB_NEXT(name_tree, NULL, node); /* it ignores the tree */
+    struct node *next = RB_NEXT(name_tree, NULL, node); /* RB_NEXT ignores the tree */
     return next && node_has_name(next, node->inode.parent, node_name(node)) ? next : NULL;
 }
 

@@ -22,7 +22,7 @@ uint64_t numbers_hash(struct address address)
     return NUMBERS_MIN + digest_number(parts, ARRAY_SIZE(parts)) % (NUMBERS_END - NUMBERS_MIN);
 }
 
-/* Where the number stands, or would stand. */
+/* The index of the number, or where it would be inserted. */
 static size_t find(const struct numbers *numbers, uint64_t own)
 {
     size_t begin = 0, end = numbers->count;

@@ -5,7 +5,7 @@
 
 #include <limits.h>
 
-struct entry { /* of an opener. The oldest is the one that was not used for longest */
+struct entry { /* of an opener. The oldest is the least recently used */
     struct map_item item;
     bool is_of_thread;
     int64_t begun_ms;

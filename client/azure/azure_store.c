@@ -95,8 +95,7 @@ static bool has_path(struct bytes position)
     return is_legal(position_partition_key(position)) && is_legal(position_row_key(position));
 }
 
-/* For a key that no path can name: queries a range that holds only this row, until a page has it.
- * */
+/* For a key that no path can name: queries a range of this row alone, until a page has it. */
 static int get_by_query(struct table_store *store, const char *table, struct bytes position,
                         struct call *call, struct page_builder *builder)
 {

@@ -63,8 +63,7 @@ static void drop_read(struct object_source *source)
     stream->begin = 0;
 }
 
-/* Forgets what was read of a refused text beyond its maximum. `kept`: still needed from there on.
- * */
+/* Forgets what was read of a refused text beyond its maximum. `kept`: needed from there on. */
 static void cut(struct object_stream *stream, size_t kept)
 {
     size_t most = stream->begin + OBJECT_SOURCE_OBJECT_MAX;

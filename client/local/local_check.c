@@ -70,8 +70,7 @@ static int check_entity(struct check *check, struct bytes position)
     return settle(check, r);
 }
 
-/* Does the index have the row that was just read? If it does, check_entity has already checked it.
- * */
+/* Does the index have the row that was just read? Then check_entity has already checked it. */
 static int check_is_indexed(struct check *check, struct bytes position)
 {
     _cleanup_(local_statement_finish) sqlite3_stmt *statement =

@@ -71,9 +71,9 @@ static int compare_with_queue(struct removal *removal)
 }
 
 /* Another client has dropped the table, and the service may still list it. The table is claimed.
- * What is queued to be deleted went with it. But if a change has begun here meanwhile, nothing is
- * forgotten: another client may have made the table again, and a queued delete may be that of a row
- * which was stored in the new table, and deleted there, by this mount. */
+ * What is queued to be deleted is gone with it. But if a change has begun here meanwhile, nothing
+ * is forgotten: another client may have made the table again, and a queued delete may be that of a
+ * row which was stored in the new table, and deleted there, by this mount. */
 static void note_gone(const struct removal *removal, bool has_changed)
 {
     mask_table(removal->account, removal->directory->table);

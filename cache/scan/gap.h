@@ -36,7 +36,7 @@ struct gap_line {
     struct bytes common;
     double begin, end; /* of the gap */
     double rows;       /* expected in it */
-    double by_model;   /* the same, if keys go on only as the model has learned */
+    double by_model;   /* the same, if keys continue only as the model has learned */
     double cut;        /* where it is cut: a part of its width */
 };
 

@@ -221,8 +221,8 @@ static int decide(struct level_scan *self)
 }
 
 /* A key with illegal characters may lie in the range without starting with the prefix. */
-static void drop_strangers(struct level_scan *self, struct known *before,
-                           const struct known *behind)
+static void drop_outside_prefix(struct level_scan *self, struct known *before,
+                                const struct known *behind)
 {
     struct known *item = before ? before : TAILQ_FIRST(&self->map.list), *next;
     for (; item && item != behind; item = next) {
@@ -267,7 +267,7 @@ static int level_add_answer(struct scan *scan, uint64_t id, struct answer *answe
     struct known *before = TAILQ_PREV(item, known_list, link), *behind = TAILQ_NEXT(item, link);
     int taken = take_answer(self, item, answer->page);
     answer_finish(answer);
-    drop_strangers(self, before, behind);
+    drop_outside_prefix(self, before, behind);
     if (self->fate == FATE_CHILDREN)
         join_between(self, before, behind);
     int r = decide(self);

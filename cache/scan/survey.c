@@ -207,7 +207,7 @@ static int add_closed(struct survey *survey, struct open_prefix *to, struct open
     return 0;
 }
 
-/* The last key gets no more entities, nor the prefixes of which the next key shares less. */
+/* Closes the last key, and the prefixes that the next key does not share. */
 static int close_behind(struct survey *survey, size_t shared)
 {
     struct open_prefix closed = {.size = WHOLE_KEY, .counts = survey->of_key};

@@ -67,7 +67,7 @@ struct range_end { /* memory for the end of a range, for the stack */
  * position to the least one after it, which is in *end. Empty if the position is longer than that
  * of a row. */
 struct range range_of_one(struct bytes position, struct range_end *end);
-/* The end of that range, from where a search goes on; POSITION_END if the position is longer than
+/* The end of that range, from where a search continues; POSITION_END if the position is longer than
  * that of a row. */
 struct bytes position_behind(struct bytes position, struct range_end *end);
 bool range_is_empty(struct range range);

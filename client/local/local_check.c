@@ -31,7 +31,7 @@ static void check_finish(struct check *check)
 }
 
 /* Damage is reported, and the check continues: 0. Another failure ends it: -errno. */
-static int settle(struct check *check, int r)
+static int report_damage(struct check *check, int r)
 {
     if (r != -EIO)
         return MIN(r, 0);
@@ -40,20 +40,20 @@ static int settle(struct check *check, int r)
     return 0;
 }
 
-/* SQLite cannot read on: the rest of the table, or `what`, is not checked. */
-static int settle_rest(struct check *check, const char *what)
+/* SQLite cannot read more: the rest of the table, or `what`, is not checked. */
+static int report_rest(struct check *check, const char *what)
 {
     struct failure *failure = &check->call->failure;
     size_t size = strlen(failure->message);
     if (failure->error == -EIO)
         (void)snprintf(failure->message + size, sizeof(failure->message) - size,
                        "; the rest of the %s was not checked", what);
-    return settle(check, failure->error);
+    return report_damage(check, failure->error);
 }
 
 static int fault(struct check *check, struct bytes position, const char *what)
 {
-    return settle(check, local_fail_damaged(check->call, check->table.name, position, what));
+    return report_damage(check, local_fail_damaged(check->call, check->table.name, position, what));
 }
 
 /* Checks one entity, as reading it does, and that its text is one. */
@@ -67,7 +67,7 @@ static int check_entity(struct check *check, struct bytes position)
         r = local_rows_read_text(&rows, &row);
     if (r == 0 && !local_text_is_of(row.position, row.text))
         return fault(check, position, "its text is not that of this entity");
-    return settle(check, r);
+    return report_damage(check, r);
 }
 
 /* Does the index have the row that was just read? Then check_entity has already checked it. */
@@ -78,7 +78,8 @@ static int check_is_indexed(struct check *check, struct bytes position)
     (void)sqlite3_bind_int64(statement, 1, check->table.id);
     local_bind_bytes(statement, 2, position);
     int r = local_connection_step(check->connection, statement);
-    return r == 0 ? fault(check, position, "the index of versions lacks it") : settle(check, r);
+    return r == 0 ? fault(check, position, "the index of versions lacks it")
+                  : report_damage(check, r);
 }
 
 typedef int check_row(struct check *check, struct bytes position);
@@ -125,7 +126,7 @@ static int check_some(struct check *check, enum local_statement which, check_row
     if (r == 0)
         return 0;
     local_failure_name_table(check->call, check->table.name);
-    return settle_rest(check, "table");
+    return report_rest(check, "table");
 }
 
 /* All rows of a source, in transactions that are short. */
@@ -142,7 +143,7 @@ static int check_all(struct check *check, enum local_statement which, check_row 
         if (local_connection_is_in_transaction(check->connection))
             (void)local_connection_run(check->connection, LOCAL_COMMIT);
     } while (r == 1);
-    return settle(check, r);
+    return report_damage(check, r);
 }
 
 static int count_entity(struct check *check, struct bytes position)
@@ -161,13 +162,13 @@ static int next_table(struct check *check)
     (void)sqlite3_bind_int64(statement, 1, check->table.id);
     int r = local_connection_step(check->connection, statement);
     if (r < 1)
-        return r < 0 ? settle_rest(check, "tables") : 0;
+        return r < 0 ? report_rest(check, "tables") : 0;
     int64_t id = sqlite3_column_int64(statement, 0);
     r = local_rows_read_table(check->connection, statement, &check->table);
     if (r < 0) {
         check->table.id = id;
         (void)snprintf(check->table.name, sizeof(check->table.name), "%" PRId64, id);
-        r = settle(check, r);
+        r = report_damage(check, r);
     }
     return r < 0 ? r : 1;
 }
@@ -180,7 +181,7 @@ static int check_name(struct check *check)
     if (r == 0 || (r == 1 && found.id != check->table.id))
         r = local_fail_damaged(check->call, check->table.name, (struct bytes){0},
                                "the index of names has another one, or none, in its place");
-    return settle(check, r);
+    return report_damage(check, r);
 }
 
 /* 1: the next table, whose name was checked; 0: there is none. */
@@ -196,7 +197,7 @@ static int begin_table(struct check *check)
     }
     if (local_connection_is_in_transaction(check->connection))
         (void)local_connection_run(check->connection, LOCAL_COMMIT);
-    return r < 0 ? settle(check, r) : r;
+    return r < 0 ? report_damage(check, r) : r;
 }
 
 static int check_table(struct check *check)
@@ -217,7 +218,7 @@ static int count_tables(struct check *check)
     check->has_names = r == 0;
     if (local_connection_is_in_transaction(check->connection))
         (void)local_connection_run(check->connection, LOCAL_COMMIT);
-    return settle(check, r);
+    return report_damage(check, r);
 }
 
 static int check_tables(struct check *check)
@@ -242,9 +243,9 @@ static int check_structure(struct check *check)
                         line.size > 0 ? line.data : "");
         for (char *end; (end = strchr(check->call->failure.message, '\n')) != NULL;)
             *end = ' ';
-        (void)settle(check, -EIO);
+        (void)report_damage(check, -EIO);
     }
-    return settle(check, r);
+    return report_damage(check, r);
 }
 
 static int check_last_timestamp(struct check *check)
@@ -256,9 +257,9 @@ static int check_last_timestamp(struct check *check)
                       local_checksum_account(sqlite3_column_int64(statement, 0)))
         return 0;
     if (r < 0)
-        return settle(check, r);
-    return settle(check, local_fail_damaged(check->call, NULL, (struct bytes){0},
-                                            "the account's last Timestamp is lost"));
+        return report_damage(check, r);
+    return report_damage(check, local_fail_damaged(check->call, NULL, (struct bytes){0},
+                                                   "the account's last Timestamp is lost"));
 }
 
 int local_check_run(const char *path, const struct clock *clock, struct call *call,
@@ -285,7 +286,7 @@ int local_check_run(const char *path, const struct clock *clock, struct call *ca
         if (r == 0)
             r = check_tables(&check);
     } else {
-        r = settle(&check, r);
+        r = report_damage(&check, r);
     }
     if (r == 0)
         *ret = check.report;

@@ -94,7 +94,7 @@ int local_file_peek_format(const char *path)
 }
 
 /* While SQLite has an account open, it holds a lock on a part of these bytes of the file. */
-static bool lock_out_others(int fd)
+static bool lock_exclusively(int fd)
 {
     struct flock lock = {.l_type = F_WRLCK,
                          .l_whence = SEEK_SET,
@@ -117,7 +117,7 @@ void local_file_remove_created(const char *real_path)
     int fd = open(real_path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0)
         return;
-    if (lock_out_others(fd) && read_format(fd) == 0 && !local_file_has_wal(real_path)) {
+    if (lock_exclusively(fd) && read_format(fd) == 0 && !local_file_has_wal(real_path)) {
         remove_with(real_path, "-shm");
         remove_with(real_path, "-wal");
         remove_with(real_path, "");

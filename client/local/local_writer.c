@@ -240,8 +240,8 @@ static void take_group(struct local_writer *writer, struct local_change *own, st
 
 /* If several changes share a failure, each is tried again alone, so that only the one that
  * causes it fails. */
-static void settle_group(struct local_writer *writer, struct group *group, int r,
-                         const struct failure *failure)
+static void end_group(struct local_writer *writer, struct group *group, int r,
+                      const struct failure *failure)
 {
     for (size_t i = 0; i < group->count; i++) {
         struct local_change *change = group->changes[i];
@@ -286,7 +286,7 @@ static void lead(struct local_writer *writer, struct local_change *own)
         monitor_leave(&writer->monitor);
         r = make_group(writer, &group, &call);
         monitor_enter(&writer->monitor);
-        settle_group(writer, &group, r, &call.failure);
+        end_group(writer, &group, r, &call.failure);
     } else {
         dequeue(writer, own, DONE);
         own->result = r;

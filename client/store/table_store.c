@@ -143,20 +143,17 @@ static int check_rows(const struct query *query, const struct page_builder *buil
 }
 
 /* Sets the range that the page covers, and the position of `next`. */
-static int settle_coverage(const struct query *query, const struct page_builder *builder,
-                           struct continuation *next, struct range *ret)
+static int find_covered(const struct query *query, const struct page_builder *builder,
+                        struct continuation *next, struct range *ret)
 {
     struct range covered = query->range;
     if (query->after)
         covered.lo = continuation_position(query->after);
     if (next) {
         size_t rows = page_builder_rows(builder);
-        int r;
-        if (rows > 0) {
-            r = position_append_behind(&next->position, page_builder_position(builder, rows - 1));
-        } else {
-            r = buffer_append(&next->position, covered.lo);
-        }
+        int r = rows > 0 ? position_append_behind(&next->position,
+                                                  page_builder_position(builder, rows - 1))
+                         : buffer_append(&next->position, covered.lo);
         if (r < 0)
             return r;
         covered.hi = continuation_position(next);
@@ -187,7 +184,7 @@ int table_store_query(struct table_store *store, const struct query *query, stru
             return fail_to_follow(call, r);
     }
     struct range covered;
-    r = settle_coverage(query, builder, next, &covered);
+    r = find_covered(query, builder, next, &covered);
     if (query->filter || query->select) /* the page does not have all rows of the range */
         covered.hi = covered.lo;
     if (r == 0)

@@ -21,7 +21,7 @@ int continuation_create(struct bytes token, struct bytes position, struct contin
 struct bytes continuation_token(const struct continuation *continuation);
 struct bytes continuation_position(const struct continuation *continuation);
 /* For implementations: the service sent rows that are not in the page, or compared rows with a
- * filter. Then even an empty page counts as progress: a caller that waits goes on waiting. */
+ * filter. Then even an empty page counts as progress: a caller that waits continues to wait. */
 void continuation_set_progress(struct continuation *continuation);
 bool continuation_is_progress(const struct continuation *continuation);
 /* For retrying_store, which delays after empty pages: the pages without rows and without progress

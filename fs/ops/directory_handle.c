@@ -203,8 +203,8 @@ static int pack_node(struct packing *packing, const char *name, const struct lis
                         listed->valid_ms, DOT_ENTRIES + listed->cookie);
 }
 
-static void note_given_out(struct packing *packing, const char *name,
-                           const struct listing_entry *listed)
+static void note_shown(struct packing *packing, const char *name,
+                       const struct listing_entry *listed)
 {
     bool is_entity = listed->kind == LISTING_ENTITY;
     if (is_entity || listed->kind == LISTING_PARTITION)
@@ -227,7 +227,7 @@ static int pack_listed(struct packing *packing, const struct listing_entry *list
     const char *name = r == 0 ? buffer_string(&buffer) : NULL;
     if (!name)
         return r < 0 ? r : -ENOMEM;
-    note_given_out(packing, name, listed);
+    note_shown(packing, name, listed);
     if (makes_node(packing, listed))
         return pack_node(packing, name, listed);
     uint64_t number;

@@ -38,7 +38,7 @@ static bool is_updatedb(fuse_req_t req)
 }
 
 /* Reported once in a mount: updatedb tries again every night. */
-static void keep_updatedb_out(fuse_req_t req, const struct inode *inode)
+static void refuse_updatedb(fuse_req_t req, const struct inode *inode)
 {
     if (atomic_exchange(&request_fs(req)->has_reported_updatedb, true))
         reply_error(req, -EACCES);
@@ -66,7 +66,7 @@ void directory_ops_opendir(fuse_req_t req, fuse_ino_t id, struct fuse_file_info 
         return;
     }
     if (!fs->allows_updatedb && is_updatedb(req)) {
-        keep_updatedb_out(req, inode);
+        refuse_updatedb(req, inode);
         return;
     }
     int r = directory_handle_create(fs, inode, &handle);

@@ -168,7 +168,7 @@ static int apply_parts(const struct settler *settler, struct caller *caller, str
     return r;
 }
 
-static void note_given_out(const struct settler *settler, const struct part *part)
+static void note_shown(const struct settler *settler, const struct part *part)
 {
     long_names_put(settler->names, buffer_bytes(&part->name), part->kind,
                    buffer_bytes(&part->found));
@@ -183,8 +183,8 @@ static int settle(const struct settler *settler, struct caller *caller, struct a
         r = take_keys(caller, source, &parts);
     if (r < 0)
         return r;
-    note_given_out(settler, &parts.partition);
-    note_given_out(settler, &parts.row);
+    note_shown(settler, &parts.partition);
+    note_shown(settler, &parts.row);
     return apply_parts(settler, caller, place, address.table, &parts);
 }
 

@@ -34,7 +34,7 @@ static size_t row_of(const double *weights, size_t count, double scale, double s
     return taken;
 }
 
-/* Lays the row at the start of the box, which loses its place. */
+/* Places the row at the start of the box, which becomes the rest of it. */
 static void lay_row(struct box *box, const double *weights, size_t count, double sum, double scale,
                     struct box *ret)
 {

@@ -8,7 +8,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 
-/* Nearly all of it is for what is on its way and what waits to be written. */
+/* Nearly all of it is for pages in flight and pages that wait to be written. */
 #define COMMAND_CACHE_BYTES ((size_t)64 << 20)
 
 /* Requests of its scan in flight, as many as an import has: all that they read is used. With 8 a

@@ -95,7 +95,7 @@ static bool is_source_wrong(const char *source)
     return source && !account[0];
 }
 
-/* By what a file has; it counts alone, but for the name of the account. */
+/* Connects by the values of a file alone, except for the name of the account. */
 static int connect_by_lines(const struct service_settings *settings,
                             const struct credential_lines *lines, const char *account,
                             struct call *call, struct connection *ret)

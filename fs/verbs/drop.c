@@ -25,7 +25,7 @@ static const char advice_no_terminal[] =
 
 struct target {
     const char *operand; /* as the user wrote it */
-    const char *shown;   /* that, or in its place what verb_printable_path answers */
+    const char *shown;   /* that, or in its place what verb_printable_path returns */
     char *path;          /* absolute; of what is not there its last name is as it was written */
     bool is_absent;
     char *mount;       /* the mount point */

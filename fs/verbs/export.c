@@ -216,7 +216,7 @@ static int skip_written(struct export *export, struct directory *directory, stru
     return 0;
 }
 
-/* The part is whole now: what an earlier run left with rows left out is not needed any more. */
+/* The part is whole now: the incomplete result of an earlier run is not needed any more. */
 static void remove_incomplete(const struct export *export)
 {
     char *file;

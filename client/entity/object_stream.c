@@ -16,7 +16,7 @@ enum doing { SEEKING_VALUE, READING_VALUE, SEEKING_LINE, HAVING_FAILED };
 
 enum list { NO_LIST, LIST_VALUE, LIST_ITEMS }; /* by its name */
 
-#define GO_ON 2 /* of a step: nothing was found, and there is more to read */
+#define CONTINUE 2 /* of a step: nothing was found, and there is more to read */
 
 struct object_stream {
     struct object_source source; /* first */
@@ -201,7 +201,7 @@ static int enter_list(struct object_stream *stream)
     stream->is_behind_list = false;
     stream->array = BEHIND_BRACKET;
     stream->doing = SEEKING_VALUE;
-    return GO_ON;
+    return CONTINUE;
 }
 
 /* At the bracket that closes the list: the reader of the object continues. */
@@ -214,7 +214,7 @@ static int leave_list(struct object_stream *stream)
     stream->is_behind_list = true;
     stream->doing = READING_VALUE;
     note(stream, stream->at, NULL);
-    return GO_ON;
+    return CONTINUE;
 }
 
 static int end_object_around(struct object_stream *stream, size_t end)
@@ -222,10 +222,10 @@ static int end_object_around(struct object_stream *stream, size_t end)
     stream->begin = stream->at = end;
     stream->is_behind_list = false;
     stream->doing = SEEKING_VALUE;
-    return GO_ON;
+    return CONTINUE;
 }
 
-/* Reads on in the value. */
+/* Continues to read the value. */
 static int read_value(struct object_stream *stream, struct stream_object *ret)
 {
     static const char cut_off[] = "the input ends in the middle of it";
@@ -292,7 +292,7 @@ static int skip_mark(struct object_stream *stream)
     return 1;
 }
 
-/* Goes on to the next value. 1: it begins at `at`; 0: no more input. */
+/* Advances to the next value. 1: it begins at `at`; 0: no more input. */
 static int seek_value(struct object_stream *stream)
 {
     const struct buffer *input = &stream->source.input.text;
@@ -354,7 +354,7 @@ static int next_object(struct object_source *source, struct stream_object *ret_o
     int r;
     do
         r = next((struct object_stream *)source, ret_object);
-    while (r == GO_ON);
+    while (r == CONTINUE);
     return r;
 }
 

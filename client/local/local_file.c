@@ -29,8 +29,8 @@ static int fail(struct call *call, int error)
         "%s", strerrordesc_np(-error));
 }
 
-/* With -o create a missing file is expected, and one that somebody else has put there would be
- * taken for it. */
+/* With -o create a missing file is expected, and one that another user has put there would be taken
+ * for it. */
 static int check_owner(const struct stat *status, struct call *call)
 {
     bool is_own = status->st_uid == geteuid() || status->st_uid == 0;

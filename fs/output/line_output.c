@@ -21,7 +21,7 @@ struct line_output {
     char *file, *partial; /* NULL: standard output */
     int fd;
     bool may_block; /* it is no regular file */
-    bool is_apart;  /* `partial` goes with it */
+    bool is_apart;  /* a close before its finish removes `partial` */
     line_output_cancelled *is_cancelled;
     void *context;
     struct buffer lines, last;

@@ -112,15 +112,18 @@ static void texts_take_one_query_that_has_their_versions(void **state)
     }
 }
 
-/* In any order, with deletes between them. */
+/* In any order, with deletes and upserts between them. */
 static void results_are_those_of_their_writes(void **state)
 {
     (void)state;
     _cleanup_(end) struct batch batch;
     begin(&batch, WRITE_REPLACE, 1, ROWS, "lost=batch:1");
-    for (size_t i = 0; i < ROWS; i += 3) {
-        batch.writes[i].kind = WRITE_DELETE;
-        batch.writes[i].text = B("");
+    for (size_t i = 0; i < ROWS; i++) {
+        struct write *write = &batch.writes[i];
+        if (i % 3 == 0)
+            *write = (struct write){WRITE_DELETE, write->position, write->if_match, B("")};
+        if (i % 3 == 1)
+            *write = (struct write){WRITE_UPSERT_REPLACE, write->position, B(""), write->text};
     }
     for (size_t i = 0; i < ROWS / 2; i++) {
         struct write write = batch.writes[i];

@@ -197,33 +197,14 @@ static void an_end_after_a_lost_answer_is_ambiguous(void **state)
     }
 }
 
-#define BATCH                                                                                      \
-    {                                                                                              \
-        {.position = B("p\0a"), .text = B(TEXT("a", "1"))},                                        \
-            {.kind = WRITE_UPSERT_REPLACE, .position = B("p\0b"), .text = B(TEXT("b", "2"))},      \
-            {.kind = WRITE_DELETE, .position = B("p\0r"), .if_match = B("etag"), .text = B("")},   \
-    }
-
-static void a_batch_whose_answer_was_lost_was_made(void **state)
-{
-    (void)state;
-    const struct write writes[] = BATCH;
-    _cleanup_(tear_down) struct setup setup;
-    struct call call;
-    struct write_result results[3];
-    set_up(&setup, "lost=batch:1");
-    assert_int_equal(write(&setup, writes, 3, &call, results), 0);
-    assert_string_equal(results[0].etag, "version-1");
-    assert_string_equal(results[1].etag, "version-2");
-    assert_string_equal(results[2].etag, "");
-    assert_int_equal(setup.memory->diary[1].writes, 3);
-    assert_int_equal(setup.memory->asked, 2 + 1); /* one query has each row */
-}
-
 static void a_batch_that_was_refused_names_its_write(void **state)
 {
     (void)state;
-    const struct write writes[] = BATCH;
+    const struct write writes[] = {
+        {.position = B("p\0a"), .text = B(TEXT("a", "1"))},
+        {.kind = WRITE_UPSERT_REPLACE, .position = B("p\0b"), .text = B(TEXT("b", "2"))},
+        {.kind = WRITE_DELETE, .position = B("p\0r"), .if_match = B("etag"), .text = B("")},
+    };
     const struct write theirs = {.position = B("p\0a"), .text = B(TEXT("a", "7"))};
     struct setup setup;
     struct call call;
@@ -275,7 +256,6 @@ int main(void)
         cmocka_unit_test(a_first_refusal_is_believed),
         cmocka_unit_test(what_cannot_be_read_stays_ambiguous),
         cmocka_unit_test(an_end_after_a_lost_answer_is_ambiguous),
-        cmocka_unit_test(a_batch_whose_answer_was_lost_was_made),
         cmocka_unit_test(a_batch_that_was_refused_names_its_write),
         cmocka_unit_test(tables_whose_answers_were_lost_were_changed),
     };

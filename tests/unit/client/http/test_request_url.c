@@ -211,7 +211,7 @@ static void entity_paths_escape_keys(void **state)
         {B("\0"), "/t(PartitionKey='',RowKey='')"},
         {B("o'clock +%\0\xC3\xBC~\xC3\xBC=\xE2\x82\xAC,(x)"),
          "/t(PartitionKey='o%27%27clock%20%2B%25',RowKey='%C3%BC~%C3%BC%3D%E2%82%AC%2C%28x%29')"},
-        {B(EMOJI "\0a.b-c_d~e"), "/t(PartitionKey='%F0%9F%98%80',RowKey='a.b-c_d~e')"},
+        {B(EMOJI "\0azAZ09.-_~"), "/t(PartitionKey='%F0%9F%98%80',RowKey='azAZ09.-_~')"},
         {B("i:00ff\0d:hello world.txt"),
          "/t(PartitionKey='i%3A00ff',RowKey='d%3Ahello%20world.txt')"},
         {B("..\0../x?y#z"), "/t(PartitionKey='..',RowKey='..%2Fx%3Fy%23z')"},

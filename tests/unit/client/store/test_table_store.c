@@ -43,6 +43,24 @@ static void coverage_ends_behind_the_last_row_or_at_the_end(void **state)
     table_store_destroy(&memory->store);
 }
 
+/* It does not have all rows of its range, or not all of their properties. */
+static void a_page_of_a_filter_or_a_selection_covers_nothing(void **state)
+{
+    (void)state;
+    struct memory_store *memory = filled(3);
+    struct query queries[] = {whole_partition(1000), whole_partition(1000)};
+    queries[0].filter = "RowKey ge 'r001'";
+    queries[1].select = "A";
+    for (size_t i = 0; i < ARRAY_SIZE(queries); i++) {
+        struct call call = {0};
+        _cleanup_(answer_finish) struct answer answer;
+        assert_int_equal(table_store_query(&memory->store, &queries[i], &call, &answer), 0);
+        assert_int_equal(page_rows(answer.page), i == 0 ? 2 : 3);
+        assert_true(range_is_empty(page_range(answer.page)));
+    }
+    table_store_destroy(&memory->store);
+}
+
 /* Also in the stores of tests: rows come and go between two pages. */
 static void a_page_goes_on_behind_the_last_whatever_was_changed(void **state)
 {
@@ -265,6 +283,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(coverage_ends_behind_the_last_row_or_at_the_end),
+        cmocka_unit_test(a_page_of_a_filter_or_a_selection_covers_nothing),
         cmocka_unit_test(a_page_goes_on_behind_the_last_whatever_was_changed),
         cmocka_unit_test(a_decorator_with_tokens_of_its_own_passes_the_position_on),
         cmocka_unit_test(an_empty_page_with_a_token_proves_nothing_and_carries_the_position),

@@ -141,6 +141,7 @@ static void the_order_is_that_of_utf16(void **state)
     assert_true(json_string_compare_cesu8(B("abc"), B("ab")) > 0);
     assert_int_equal(json_string_compare_cesu8(NONE, NONE), 0);
     assert_true(json_string_compare_cesu8(B("a"), NONE) > 0);
+    assert_true(json_string_is(B("\\u0061b"), "ab") && !json_string_is(B("\\u0061b"), "abc"));
 }
 
 static void a_key_is_written_in_the_same_form(void **state)
@@ -160,6 +161,8 @@ static void a_key_is_written_in_the_same_form(void **state)
     }
     _cleanup_(buffer_finish) struct buffer out;
     buffer_init(&out, 100);
+    assert_int_equal(json_string_append_of_utf8(&out, B("a \"\\\n\x01\0\xF0\x9F\x98\x80")), 0);
+    assert_bytes(buffer_bytes(&out), B("a \\\"\\\\\\n\\u0001\\u0000\xF0\x9F\x98\x80"));
     assert_int_equal(json_string_append_of_cesu8(&out, B("a\xFF")), -EILSEQ);
     assert_int_equal(json_string_append_of_cesu8(&out, B("\xF0\x9F\x98\x80")), -EILSEQ);
 }

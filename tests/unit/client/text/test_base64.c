@@ -107,6 +107,32 @@ static void unused_bits_are_cleared(void **state)
     }
 }
 
+static void the_form_for_urls_has_other_digits_and_no_padding(void **state)
+{
+    (void)state;
+    static const struct bytes cases[][2] = {
+        {B(""), B("")},
+        {B("\0"), B("AA")},
+        {B("\xFB\xFF"), B("-_8")},
+        {B("\xFB\xFF\xFE"), B("-__-")},
+        {B("foobar!"), B("Zm9vYmFyIQ")},
+    };
+    static const struct bytes others[] = {B("A"),    B("AA=="),  B("+_8"),  B("-/8"),
+                                          B("AA A"), B("AAA\0"), B("AAAAA")};
+    _cleanup_(buffer_finish) struct buffer out;
+    buffer_init(&out, 100);
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        buffer_clear(&out);
+        assert_int_equal(base64url_append(&out, cases[i][0]), 0);
+        assert_bytes(buffer_bytes(&out), cases[i][1]);
+        buffer_clear(&out);
+        assert_int_equal(base64url_append_decoded(&out, cases[i][1]), 0);
+        assert_bytes(buffer_bytes(&out), cases[i][0]);
+    }
+    for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+        assert_int_equal(base64url_append_decoded(&out, others[i]), -EINVAL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -115,6 +141,7 @@ int main(void)
         cmocka_unit_test(unused_bits_of_the_last_digit_are_ignored),
         cmocka_unit_test(every_byte_is_a_digit_or_refused),
         cmocka_unit_test(other_texts_are_refused),
+        cmocka_unit_test(the_form_for_urls_has_other_digits_and_no_padding),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

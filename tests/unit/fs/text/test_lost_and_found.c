@@ -109,6 +109,9 @@ static void what_is_new_of_an_account_is_told_once(void **state)
     assert_told(lost, AT + 4 * TICKS_PER_SEC, 0);
     assert_told(other, AT + 4 * TICKS_PER_SEC, 1);
     assert_int_equal(count_files("state" LOST), 9);
+    record.at_100ns = AT + 4 * TICKS_PER_SEC; /* in the millisecond of the last report */
+    assert_int_equal(lost_and_found_put(lost, &record, B("z"), true, &why), 0);
+    assert_told(lost, AT + 5 * TICKS_PER_SEC, 1);
     assert_int_equal(count_files("state/tablefuse"), 3);
     lost_and_found_destroy(other);
     lost_and_found_destroy(lost);

@@ -28,6 +28,7 @@ static void assert_made_in(struct state_places places, const char *place)
     (void)snprintf(path, sizeof(path), "%s/%s%s", top, place, LOST);
     assert_int_equal(stat(path, &status), 0);
     assert_int_equal(status.st_mode, S_IFDIR | 0700);
+    assert_int_equal(why.size, 0); /* also if other places were refused before */
 }
 
 static void the_first_place_that_can_be_used_is(void **state)

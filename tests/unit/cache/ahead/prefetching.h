@@ -163,10 +163,14 @@ struct taken {
     struct buffer last; /* position, or name */
 };
 
-static inline void taken_init(struct taken *taken)
+#define TAKEN_NONE                                                                                 \
+    {                                                                                              \
+        .last = {.max = PREFETCHED_MAX }                                                           \
+    }
+
+static inline void taken_finish(struct taken *taken)
 {
-    taken->rows = 0;
-    buffer_init(&taken->last, PREFETCHED_MAX);
+    buffer_finish(&taken->last);
 }
 
 static inline void take_position(struct taken *taken, struct bytes position)
@@ -214,13 +218,11 @@ static inline int take_rows(struct prefetching *setup, struct prefetcher *prefet
 
 static inline size_t take_all_rows(struct prefetching *setup, struct prefetcher *prefetcher)
 {
-    struct taken taken;
+    _cleanup_(taken_finish) struct taken taken = TAKEN_NONE;
     int r;
-    taken_init(&taken);
     while ((r = take_rows(setup, prefetcher, &taken)) == 1)
         continue;
     assert_int_equal(r, 0);
-    buffer_finish(&taken.last);
     return taken.rows;
 }
 

@@ -143,8 +143,7 @@ DEFINE_FIXTURE(one_slot, struct prefetching,
 static void a_failure_is_told_in_its_place(void **state)
 {
     struct prefetching *setup = *state;
-    struct taken taken;
-    taken_init(&taken);
+    _cleanup_(taken_finish) struct taken taken = TAKEN_NONE;
     fetching_add_rows(&setup->fetching, "p", 4500);
     setup->fetching.memory->fault = fail_from_fourth;
     struct prefetcher *prefetcher = open_rows(setup);
@@ -168,7 +167,6 @@ static void a_failure_is_told_in_its_place(void **state)
     assert_int_equal(taken.rows, 4500);
     assert_int_equal(prefetching_asked(setup), 8); /* 5 pages, 2 failures, the end */
     prefetcher_leave(prefetcher);
-    buffer_finish(&taken.last);
 }
 
 /* The failure of a request that was sent ahead is not reported to a consumer that comes much later:
@@ -176,8 +174,7 @@ static void a_failure_is_told_in_its_place(void **state)
 static void a_failure_grows_old(void **state)
 {
     struct prefetching *setup = *state;
-    struct taken taken;
-    taken_init(&taken);
+    _cleanup_(taken_finish) struct taken taken = TAKEN_NONE;
     fetching_add_rows(&setup->fetching, "p", 4500);
     setup->fetching.memory->fault = fail_from_fourth;
     struct prefetcher *prefetcher = open_rows(setup);
@@ -193,7 +190,6 @@ static void a_failure_grows_old(void **state)
         continue;
     assert_int_equal(taken.rows, 4500);
     prefetcher_leave(prefetcher);
-    buffer_finish(&taken.last);
 }
 
 static int fail_some(struct memory_store *self, size_t number, struct call *call)
@@ -207,9 +203,8 @@ static void with_many_failures_nothing_is_lost(void **state)
     (void)state;
     for (int parallelism = 1; parallelism <= 8; parallelism++) {
         struct prefetching setup;
-        struct taken taken;
+        _cleanup_(taken_finish) struct taken taken = TAKEN_NONE;
         int r;
-        taken_init(&taken);
         prefetching_set_up(&setup, parallelism, (struct fetching_options){0});
         fetching_add_rows(&setup.fetching, "large", 12345);
         prefetching_add(&setup, 60, 123);
@@ -219,7 +214,6 @@ static void with_many_failures_nothing_is_lost(void **state)
             assert_true(r == 1 || r == -EIO);
         assert_int_equal(taken.rows, 12345 + 60 * 123);
         prefetcher_leave(prefetcher);
-        buffer_finish(&taken.last);
         prefetching_tear_down(&setup);
     }
 }
@@ -374,8 +368,7 @@ static void what_is_in_flight_ends_when_the_consumer_leaves(void **state)
         struct prefetching setup;
         prefetching_set_up(&setup, parallelism, (struct fetching_options){0});
         prefetching_add(&setup, 5, 3000);
-        struct taken taken;
-        taken_init(&taken);
+        _cleanup_(taken_finish) struct taken taken = TAKEN_NONE;
         gate_store_let(setup.fetching.store, 2);
         struct prefetcher *prefetcher = open_rows(&setup);
         assert_int_equal(take_rows(&setup, prefetcher, &taken), 1);
@@ -383,7 +376,6 @@ static void what_is_in_flight_ends_when_the_consumer_leaves(void **state)
         wait_for_requests(&setup.fetching, 3);
         prefetcher_leave(prefetcher);                 /* requests are at the gate */
         worker_pool_destroy(TAKE_PTR(setup.workers)); /* all have ended */
-        buffer_finish(&taken.last);
         prefetching_tear_down(&setup);
     }
 }

@@ -183,9 +183,8 @@ static void what_fails_ahead_is_told_in_its_place(void **state)
     (void)state;
     for (int parallelism = 4; parallelism <= 8; parallelism *= 2) {
         struct prefetching setup;
-        struct taken taken;
+        _cleanup_(taken_finish) struct taken taken = TAKEN_NONE;
         int r;
-        taken_init(&taken);
         prefetching_set_up(&setup, parallelism, (struct fetching_options){0});
         prefetching_add(&setup, 40, 1500);
         setup.fetching.memory->fault = fail_far;
@@ -201,7 +200,6 @@ static void what_fails_ahead_is_told_in_its_place(void **state)
         assert_int_equal(r, 0);
         assert_int_equal(taken.rows, 40 * 1500);
         prefetcher_leave(prefetcher);
-        buffer_finish(&taken.last);
         prefetching_tear_down(&setup);
     }
 }

@@ -20,8 +20,7 @@ static void without_a_thread_everything_comes(void **state)
     (void)state;
     struct prefetching setup;
     struct rlimit before;
-    struct taken taken;
-    taken_init(&taken);
+    _cleanup_(taken_finish) struct taken taken = TAKEN_NONE;
     struct prefetcher *prefetcher = set_up_alone(&setup, &before);
     int r = take_rows(&setup, prefetcher, &taken);
     size_t asked = gate_store_arrived(setup.fetching.store);
@@ -36,7 +35,6 @@ static void without_a_thread_everything_comes(void **state)
     assert_int_equal(taken.rows, 5 * 1900);
     assert_in_range(asked, 1, 2);
     assert_string_equal(buffer_string(&names), "p0000 p0001 p0002 p0003 p0004 ");
-    buffer_finish(&taken.last);
     prefetching_tear_down(&setup);
 }
 
@@ -46,9 +44,8 @@ static void without_a_thread_nothing_is_sent_ahead(void **state)
     (void)state;
     struct prefetching setup;
     struct rlimit before;
-    struct taken taken;
+    _cleanup_(taken_finish) struct taken taken = TAKEN_NONE;
     struct scan_item item;
-    taken_init(&taken);
     struct prefetcher *prefetcher = set_up_alone(&setup, &before);
     int r = prefetcher_next(prefetcher, prefetching_caller(&setup), false, &item);
     size_t asked = gate_store_arrived(setup.fetching.store);
@@ -64,7 +61,6 @@ static void without_a_thread_nothing_is_sent_ahead(void **state)
     assert_int_equal(r, 0);
     assert_int_equal(taken.rows, 5 * 1900);
     prefetcher_leave(prefetcher);
-    buffer_finish(&taken.last);
     prefetching_tear_down(&setup);
 }
 

@@ -20,17 +20,15 @@ static struct prefetcher *open_filtered(struct prefetching *setup)
 /* Takes what is left; the caller of each step has its patience anew. How many rows. */
 static size_t take_filtered(struct prefetching *setup, struct prefetcher *prefetcher)
 {
-    struct taken taken;
+    _cleanup_(taken_finish) struct taken taken = TAKEN_NONE;
     struct scan_item item = {0};
     int r;
-    taken_init(&taken);
     while ((r = take_item(setup, prefetcher, &item)) == 1) {
         for (size_t row = item.rows.begin; row < item.rows.end; row++)
             take_position(&taken, page_position(item.rows.page, row));
         run_finish(&item.rows);
     }
     assert_int_equal(r, 0);
-    buffer_finish(&taken.last);
     return taken.rows;
 }
 

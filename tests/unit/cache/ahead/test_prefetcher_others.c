@@ -152,7 +152,7 @@ static void overtake(struct prefetching *setup, struct prefetcher *prefetcher, s
 
 static struct prefetcher *set_up_overtaken(struct prefetching *setup, struct taken *taken)
 {
-    taken_init(taken);
+    *taken = (struct taken)TAKEN_NONE;
     prefetching_set_up(setup, 4, (struct fetching_options){0});
     fetching_add_rows(&setup->fetching, "p", 20000);
     struct prefetcher *prefetcher = open_rows(setup);

@@ -23,6 +23,18 @@ static inline struct survey *mapped_facts(const struct mapped *list, bool by_byt
     return survey;
 }
 
+/* What `append` draws of table T is this. */
+static inline void assert_drawn_by(int (*append)(const struct map_drawing *, struct buffer *),
+                                   struct map_drawing drawing, const char *expected)
+{
+    _cleanup_(buffer_finish) struct buffer text = {.max = MAP_TEXT_MAX_BYTES};
+    drawing.table = "T";
+    drawing.directory = drawing.directory ? drawing.directory : "";
+    drawing.root = drawing.root ? drawing.root : drawing.facts->all;
+    assert_int_equal(append(&drawing, &text), 0);
+    assert_bytes(buffer_bytes(&text), bytes_of(expected));
+}
+
 #define HOSTILE_KEYS                                                                               \
     {"\x01\x1b[31m", 30, 0}, {"<&\"'>", 20, 0}, {"a+", 10, 0}, {"a+b", 10, 0},                     \
         {"x\xe2\x80\xae\xe2\x81\xa6", 10, 0}, {"\xe6\x97\xa5\xe6\x9c\xac", 10, 0},                 \

@@ -5,12 +5,7 @@
 
 static void assert_drawn(struct map_drawing drawing, const char *expected)
 {
-    _cleanup_(buffer_finish) struct buffer text = {.max = MAP_TEXT_MAX_BYTES};
-    drawing.table = "T";
-    drawing.directory = drawing.directory ? drawing.directory : "";
-    drawing.root = drawing.root ? drawing.root : drawing.facts->all;
-    assert_int_equal(map_json_append(&drawing, &text), 0);
-    assert_bytes(buffer_bytes(&text), bytes_of(expected));
+    assert_drawn_by(map_json_append, drawing, expected);
 }
 
 static void assert_drawn_of(const struct mapped *list, struct map_drawing drawing,

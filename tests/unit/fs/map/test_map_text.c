@@ -6,13 +6,8 @@
 
 static void assert_drawn(struct map_drawing drawing, const char *expected)
 {
-    _cleanup_(buffer_finish) struct buffer text = {.max = MAP_TEXT_MAX_BYTES};
-    drawing.table = "T";
-    drawing.directory = drawing.directory ? drawing.directory : "";
-    drawing.root = drawing.root ? drawing.root : drawing.facts->all;
-    assert_int_equal(map_text_append(&drawing, &text), 0);
-    assert_bytes(buffer_bytes(&text), bytes_of(expected));
-    struct bytes rest = buffer_bytes(&text);
+    struct bytes rest = bytes_of(expected);
+    assert_drawn_by(map_text_append, drawing, expected);
     while (rest.size > 0 && drawing.columns > 0)
         assert_true(map_columns(bytes_take_until(&rest, '\n')) <= MAX(drawing.columns, 60));
 }

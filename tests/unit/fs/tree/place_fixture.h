@@ -29,8 +29,8 @@ static inline void follow_to(enum directory_kind layout, const char *path, struc
         fail_msg("%s: %d", path, r);
 }
 
-static inline void assert_refused(enum directory_kind layout, int expected,
-                                  const char *const *paths, size_t n)
+static inline void assert_no_place(enum directory_kind layout, int expected,
+                                   const char *const *paths, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         struct place place;

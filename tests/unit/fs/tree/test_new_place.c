@@ -3,21 +3,7 @@
 #include "client/store/call.h"
 #include "fs/tree/new_place.h"
 #include "tests/unit/failing_memory.h"
-#include "tests/unit/unit.h"
-
-/* Follows a path below the root; what it meets on the way is finished. */
-static void follow(enum directory_kind layout, const char *path, struct place *ret)
-{
-    assert_int_equal(place_root(NULL, layout, ret), 0);
-    while (*path) {
-        struct place next;
-        size_t size = strcspn(path, "/");
-        assert_int_equal(place_child(ret, (struct bytes){path, size}, &next), 0);
-        place_finish(ret);
-        *ret = next;
-        path += size + (path[size] == '/');
-    }
-}
+#include "tests/unit/fs/tree/place_fixture.h"
 
 enum made { FILE_MADE, DIRECTORY_MADE };
 
@@ -33,7 +19,7 @@ static void assert_made(enum directory_kind layout, const struct expected *expec
         struct place parent, child, looked_up;
         const char *reason = NULL;
         bool is_directory = expected[i].made == DIRECTORY_MADE;
-        follow(layout, expected[i].parent, &parent);
+        follow_to(layout, expected[i].parent, &parent);
         struct bytes name = bytes_of(expected[i].name);
         enum new_kind kind = is_directory ? NEW_DIRECTORY : NEW_FILE;
         int r = new_place_child(&parent, name, kind, NULL, &child, &reason);
@@ -88,7 +74,7 @@ static void a_temporary_file_with_an_entitys_name_is_an_entity(void **state)
     (void)state;
     struct place parent, child;
     const char *reason = NULL;
-    follow(DIRECTORY_AUTO, "table/p", &parent);
+    follow_to(DIRECTORY_AUTO, "table/p", &parent);
     struct bytes name = bytes_of("r.json");
     assert_int_equal(new_place_child(&parent, name, NEW_TEMPORARY_FILE, NULL, &child, &reason), 0);
     assert_int_equal(child.kind, PLACE_ENTITY);
@@ -105,7 +91,7 @@ static void assert_scratch(const char *parent_path, const char *name, enum new_k
 {
     struct place parent, child, looked_up;
     const char *reason = NULL;
-    follow(DIRECTORY_AUTO, parent_path, &parent);
+    follow_to(DIRECTORY_AUTO, parent_path, &parent);
     assert_true(place_lies_in_partition(&parent));
     int r = new_place_child(&parent, bytes_of(name), kind, globs, &child, &reason);
     if (r < 0)
@@ -144,7 +130,7 @@ static void assert_refused(enum directory_kind layout, const struct refused *ref
     for (size_t i = 0; i < n; i++) {
         struct place parent, child = {0};
         const char *reason = "";
-        follow(layout, refused[i].parent, &parent);
+        follow_to(layout, refused[i].parent, &parent);
         int r = new_place_child(&parent, bytes_of(refused[i].name),
                                 refused[i].made == DIRECTORY_MADE ? NEW_DIRECTORY : NEW_FILE, NULL,
                                 &child, &reason);
@@ -268,7 +254,7 @@ static void a_cut_name_makes_what_has_an_unsettled_key(void **state)
     long_name(key, 237, KEY_UNSETTLED "17b16d8ef494060f");
     struct place parent, child;
     const char *reason = NULL;
-    follow(DIRECTORY_AUTO, "table", &parent);
+    follow_to(DIRECTORY_AUTO, "table", &parent);
     assert_int_equal(new_place_child(&parent, bytes_of(name), NEW_DIRECTORY, NULL, &child, &reason),
                      0);
     assert_true(place_is_unsettled(&child) && !child.is_cut);
@@ -337,7 +323,7 @@ static void no_name_becomes_a_key_that_a_service_refuses(void **state)
         bool is_file = random >> 62 >= 2;
         struct place parent, child;
         const char *reason = NULL;
-        follow(DIRECTORY_AUTO, parents[random >> 62], &parent);
+        follow_to(DIRECTORY_AUTO, parents[random >> 62], &parent);
         enum new_kind kind = is_file ? NEW_FILE : NEW_DIRECTORY;
         if (new_place_child(&parent, (struct bytes){name, size}, kind, NULL, &child, &reason) ==
             0) {
@@ -374,7 +360,7 @@ static void without_memory_no_name_is_refused_for_good(void **state)
                  {"table", "#41", NEW_DIRECTORY, -EINVAL}};
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         struct place parent, child = {0};
-        follow(DIRECTORY_AUTO, cases[i].parent, &parent);
+        follow_to(DIRECTORY_AUTO, cases[i].parent, &parent);
         bool is_reached = true;
         for (long n = 1; is_reached; n++) {
             const char *reason = NULL;
@@ -398,7 +384,7 @@ static void in_partitions_directories_of_scratch_files_can_be_created(void **sta
     static const char *const names[] = {"r.json", ".x", "r+", "a?b", "2024", "r"};
     struct place parent, made, child;
     const char *reason = NULL;
-    follow(DIRECTORY_AUTO, "table/p/2024+", &parent);
+    follow_to(DIRECTORY_AUTO, "table/p/2024+", &parent);
     struct bytes name = B(".~tmp~");
     assert_int_equal(new_place_child(&parent, name, NEW_DIRECTORY, NULL, &made, &reason), 0);
     assert_int_equal(made.kind, PLACE_SCRATCH_DIRECTORY);

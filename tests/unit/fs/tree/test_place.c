@@ -32,9 +32,9 @@ static void names_that_are_never_there(void **state)
     char too_long[sizeof("table/part/") + NAME_MAX_BYTES + 1] = "table/part/";
     const char *const long_path = too_long;
     struct place table;
-    assert_refused(DIRECTORY_FLAT, -ENOENT, absent, ARRAY_SIZE(absent));
+    assert_no_place(DIRECTORY_FLAT, -ENOENT, absent, ARRAY_SIZE(absent));
     memset(too_long + strlen(too_long), 'x', NAME_MAX_BYTES + 1);
-    assert_refused(DIRECTORY_FLAT, -ENAMETOOLONG, &long_path, 1);
+    assert_no_place(DIRECTORY_FLAT, -ENAMETOOLONG, &long_path, 1);
     follow_to(DIRECTORY_FLAT, "a23456789012345678901234567890123456789012345678901234567890123",
               &table);
     place_finish(&table);
@@ -128,7 +128,7 @@ static void a_level_has_prefixes_and_keys(void **state)
         "table/N+/.tablefuse",
     };
     assert_directories(DIRECTORY_AUTO, expected, ARRAY_SIZE(expected));
-    assert_refused(DIRECTORY_AUTO, -ENOENT, absent, ARRAY_SIZE(absent));
+    assert_no_place(DIRECTORY_AUTO, -ENOENT, absent, ARRAY_SIZE(absent));
 }
 
 static void a_prefix_ends_behind_all_that_starts_so(void **state)
@@ -167,7 +167,7 @@ static void a_prefix_ends_behind_all_that_starts_so(void **state)
         "table/\xF0\x9F\x8F\xBF+/#ED#A0#BC\xEE\x80\x80z+", /* in its range, but not below it */
     };
     assert_directories(DIRECTORY_AUTO, expected, ARRAY_SIZE(expected));
-    assert_refused(DIRECTORY_AUTO, -ENOENT, absent, ARRAY_SIZE(absent));
+    assert_no_place(DIRECTORY_AUTO, -ENOENT, absent, ARRAY_SIZE(absent));
 }
 
 static void flat_lists_all_partitions(void **state)
@@ -199,10 +199,11 @@ static void flat_lists_all_partitions(void **state)
     static const char *const absent_in_flat_layout[] = {"table/N+", "table/N+/Newton",
                                                         "table/.flat/.flat", "table/.flat/N+"};
     assert_directories(DIRECTORY_AUTO, below_a_level, ARRAY_SIZE(below_a_level));
-    assert_refused(DIRECTORY_AUTO, -ENOENT, absent_below_a_level, ARRAY_SIZE(absent_below_a_level));
+    assert_no_place(DIRECTORY_AUTO, -ENOENT, absent_below_a_level,
+                    ARRAY_SIZE(absent_below_a_level));
     assert_directories(DIRECTORY_FLAT, in_flat_layout, ARRAY_SIZE(in_flat_layout));
-    assert_refused(DIRECTORY_FLAT, -ENOENT, absent_in_flat_layout,
-                   ARRAY_SIZE(absent_in_flat_layout));
+    assert_no_place(DIRECTORY_FLAT, -ENOENT, absent_in_flat_layout,
+                    ARRAY_SIZE(absent_in_flat_layout));
 }
 
 static void row_keys_have_prefixes_too(void **state)
@@ -255,7 +256,7 @@ static void entities_lie_below_prefixes_of_their_row_key(void **state)
     };
     for (int layout = DIRECTORY_AUTO; layout <= DIRECTORY_FLAT; layout++) {
         struct place place;
-        assert_refused((enum directory_kind)layout, -ENOENT, absent, ARRAY_SIZE(absent));
+        assert_no_place((enum directory_kind)layout, -ENOENT, absent, ARRAY_SIZE(absent));
         for (size_t i = 0; i < ARRAY_SIZE(entities); i++) {
             follow_to((enum directory_kind)layout, entities[i].path, &place);
             assert_int_equal(place.kind, PLACE_ENTITY);
@@ -377,7 +378,7 @@ static void a_table_in_the_directory_drop(void **state)
     follow_to(DIRECTORY_AUTO, ".tablefuse/drop/packages!", &table);
     assert_int_equal(table.kind, PLACE_DROPPED_TABLE);
     assert_string_equal(place_directory(&table).table, "packages");
-    assert_refused(DIRECTORY_AUTO, -ENOENT, absent, ARRAY_SIZE(absent));
+    assert_no_place(DIRECTORY_AUTO, -ENOENT, absent, ARRAY_SIZE(absent));
     place_finish(&table);
     place_finish(&drop);
 }

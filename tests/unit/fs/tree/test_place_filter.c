@@ -38,7 +38,7 @@ static void a_filter_is_a_directory_with_another_listing(void **state)
                     "A eq 'a/b#/'");
     static const char *const absent[] = {".filter", "table/.filter/A/N+", "table/.filter/A/.flat",
                                          "table/N+/.filter/A/zlib"};
-    assert_refused(DIRECTORY_AUTO, -ENOENT, absent, ARRAY_SIZE(absent));
+    assert_no_place(DIRECTORY_AUTO, -ENOENT, absent, ARRAY_SIZE(absent));
 }
 
 /* All directories below have a copy of the joined text. */
@@ -81,7 +81,7 @@ static void a_name_that_is_no_filter_is_refused(void **state)
     static const char *const wrong[] = {
         "table/.filter/A eq",     "table/.filter/(A",         "table/.filter/.x",
         "table/.filter/A eq '#'", "table/.filter/A eq '#2f'", "table/.filter/A/.filter/B)or(C"};
-    assert_refused(DIRECTORY_AUTO, -EINVAL, wrong, ARRAY_SIZE(wrong));
+    assert_no_place(DIRECTORY_AUTO, -EINVAL, wrong, ARRAY_SIZE(wrong));
 }
 
 static void a_settled_directory_keeps_its_filter(void **state)

@@ -104,11 +104,8 @@ static inline void add_write(struct setup *setup, int row, enum write_kind kind,
     *change = (struct batched){.process = 7};
     if (kind == WRITE_DELETE)
         return;
-    _cleanup_(page_builder_destroyp) struct page_builder *builder = NULL;
-    assert_int_equal(page_builder_create(PAGE_MAX_BYTES, &builder), 0);
-    assert_int_equal(buffer_append_string(page_builder_text(builder), text), 0);
-    assert_int_equal(page_builder_end_row(builder, write->position, B(""), 1), 0);
-    assert_int_equal(page_builder_finish(builder, RANGE_ALL, false, &change->text.page), 0);
+    assert_int_equal(page_create_row(write->position, bytes_of(text), B(""), 1, &change->text.page),
+                     0);
     write->text = page_text(change->text.page, 0);
 }
 

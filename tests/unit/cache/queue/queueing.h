@@ -78,18 +78,10 @@ static inline struct queued_change delete_of(struct bytes position)
         .process = 7};
 }
 
-/* A page of one row. */
 static inline struct page *row_of(struct bytes position, struct bytes text)
 {
-    _cleanup_(page_builder_destroyp) struct page_builder *builder = NULL;
-    _cleanup_(buffer_finish) struct buffer behind = {.max = POSITION_MAX_BYTES};
     struct page *page;
-    assert_int_equal(page_builder_create(PAGE_MAX_BYTES, &builder), 0);
-    assert_int_equal(buffer_append(page_builder_text(builder), text), 0);
-    assert_int_equal(page_builder_end_row(builder, position, B(""), 1), 0);
-    assert_int_equal(position_append_behind(&behind, position), 0);
-    struct range covered = {position, buffer_bytes(&behind)};
-    assert_int_equal(page_builder_finish(builder, covered, false, &page), 0);
+    assert_int_equal(page_create_row(position, text, B(""), 1, &page), 0);
     return page;
 }
 

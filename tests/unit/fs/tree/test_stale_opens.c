@@ -23,12 +23,8 @@ static struct opener foreign(uint64_t parent, const char *name)
 
 static struct entity entity_of(const char *text)
 {
-    _cleanup_(page_builder_destroyp) struct page_builder *builder = NULL;
     struct page *page;
-    assert_int_equal(page_builder_create(1000, &builder), 0);
-    (void)buffer_append_string(page_builder_text(builder), text);
-    assert_int_equal(page_builder_end_row(builder, B("p\0r"), B("e"), 1), 0);
-    assert_int_equal(page_builder_finish(builder, RANGE_ALL, false, &page), 0);
+    assert_int_equal(page_create_row(B("p\0r"), bytes_of(text), B("e"), 1, &page), 0);
     return (struct entity){page, 0};
 }
 

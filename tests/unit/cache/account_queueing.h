@@ -55,6 +55,13 @@ static inline void begin_rm(struct setup *setup, size_t n)
     memory_store_forget_diary(setup->memory);
 }
 
+/* The same for rows that are added first. */
+static inline void begin_rm_of_new(struct setup *setup, int n)
+{
+    add_rows(setup, "p", n);
+    begin_rm(setup, (size_t)n);
+}
+
 /* Row 00000 + number of partition p, as it was when it was added. */
 static inline int unlink_row(struct setup *setup, int number)
 {

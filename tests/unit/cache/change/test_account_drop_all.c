@@ -53,8 +53,7 @@ static void an_unknown_process_may_drop(void **state)
 static void deletes_that_are_queued_go_with_the_table(void **state)
 {
     struct setup *setup = *state;
-    add_rows(setup, "p", 10);
-    begin_rm(setup, 10);
+    begin_rm_of_new(setup, 10);
     for (int row = 0; row < 8; row++)
         assert_int_equal(unlink_row(setup, row), 0);
     assert_int_equal(metric(setup, "tablefuse_queued"), 7);

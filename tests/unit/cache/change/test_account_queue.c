@@ -6,8 +6,7 @@
 static void a_process_that_has_listed_deletes_in_batches(void **state)
 {
     struct setup *setup = *state;
-    add_rows(setup, "p", 10);
-    begin_rm(setup, 10);
+    begin_rm_of_new(setup, 10);
     assert_int_equal(unlink_row(setup, 0), 0);
     assert_requests(setup, "write p/00000");
     for (int row = 1; row < 10; row++)
@@ -52,8 +51,7 @@ static void without_a_queue_each_delete_is_sent(void **state)
     (void)state;
     struct setup setup;
     set_up(&setup, (struct setup_options){0});
-    add_rows(&setup, "p", 4);
-    begin_rm(&setup, 4);
+    begin_rm_of_new(&setup, 4);
     unlink_rows(&setup, 4);
     assert_request_count(&setup, 4);
     tear_down(&setup);
@@ -62,8 +60,7 @@ static void without_a_queue_each_delete_is_sent(void **state)
 static void a_new_text_waits_for_the_queued_delete(void **state)
 {
     struct setup *setup = *state;
-    add_rows(setup, "p", 4);
-    begin_rm(setup, 4);
+    begin_rm_of_new(setup, 4);
     unlink_rows(setup, 4);
     memory_store_forget_diary(setup->memory);
     assert_int_equal(store_text(setup, EDIT_EXCLUSIVE, P_ROW("00002"), "{\"a\": 1}"), 0);
@@ -76,8 +73,7 @@ static void a_new_text_waits_for_the_queued_delete(void **state)
 static void a_version_that_was_not_shown_stays(void **state)
 {
     struct setup *setup = *state;
-    add_rows(setup, "p", 4);
-    begin_rm(setup, 4);
+    begin_rm_of_new(setup, 4);
     another_stores(setup, P_ROW("00002"), "younger");
     unlink_rows(setup, 4);
     assert_found(setup, P_ROW("00002"), NULL);
@@ -100,8 +96,7 @@ static void a_version_that_was_not_shown_stays(void **state)
 static void a_version_that_this_mount_has_stored_is_deleted(void **state)
 {
     struct setup *setup = *state;
-    add_rows(setup, "p", 5);
-    begin_rm(setup, 5);
+    begin_rm_of_new(setup, 5);
     assert_int_equal(store_text(setup, EDIT_NEW, P_ROW("00002"), "{\"a\": 1}"), 0);
     assert_int_equal(store_text(setup, EDIT_NEW, P_ROW("00002"), "{\"a\": 2}"), 0);
     assert_int_equal(store_text(setup, EDIT_NEW, P_ROW("00003"), "{\"a\": 1}"), 0);
@@ -125,8 +120,7 @@ static void what_was_not_stored_when_it_was_shown_is_deleted_at_once(void **stat
     (void)state;
     struct setup setup;
     set_up_queue(&setup, (struct setup_options){.is_write_back = true});
-    add_rows(&setup, "p", 3);
-    begin_rm(&setup, 3);
+    begin_rm_of_new(&setup, 3);
     assert_int_equal(unlink_row(&setup, 0), 0);
     assert_int_equal(unlink_row(&setup, 1), 0);
     assert_int_equal(store_text(&setup, EDIT_EXCLUSIVE, P_ROW("new"), "{\"a\": 1}"), 0);
@@ -179,8 +173,7 @@ static void after_a_failure_the_next_delete_is_sent_at_once(void **state)
     (void)state;
     struct setup setup;
     set_up_queue(&setup, (struct setup_options){.faults = "fail=batch:1:403:AuthorizationFailure"});
-    add_rows(&setup, "p", 6);
-    begin_rm(&setup, 6);
+    begin_rm_of_new(&setup, 6);
     unlink_rows(&setup, 3);
     assert_int_equal(sync_all(&setup), -EACCES);
     assert_lost("unlink t p/00001 EACCES;unlink t p/00002 EACCES;");
@@ -208,8 +201,7 @@ static int be_away(struct memory_store *memory, size_t number, struct call *call
 static void while_the_service_is_away_nothing_is_queued(void **state)
 {
     struct setup *setup = *state;
-    add_rows(setup, "p", 5);
-    begin_rm(setup, 5);
+    begin_rm_of_new(setup, 5);
     setup->memory->fault = be_away;
     unlink_rows(setup, 3);
     is_away = true;
@@ -264,8 +256,7 @@ static void a_directory_leaves_its_deletes_to_its_parent(void **state)
 static void a_failed_delete_is_why_a_directory_is_not_empty(void **state)
 {
     struct setup *setup = *state;
-    add_rows(setup, "p", 4);
-    begin_rm(setup, 4);
+    begin_rm_of_new(setup, 4);
     another_stores(setup, P_ROW("00002"), "younger");
     unlink_rows(setup, 4);
     assert_int_equal(remove_at(setup, PATH), -ENOTEMPTY);
@@ -329,8 +320,7 @@ static void a_directory_that_is_not_empty_tells_no_lost_text(void **state)
 static void what_is_left_at_the_end_is_told(void **state)
 {
     struct setup *setup = *state;
-    add_rows(setup, "p", 4);
-    begin_rm(setup, 4);
+    begin_rm_of_new(setup, 4);
     unlink_rows(setup, 4);
     gate_store_let(setup->gate, gate_store_arrived(setup->gate)); /* nothing more is answered */
     assert_int_equal(account_end_changes(setup->account, setup->now_ms), 3);
@@ -345,8 +335,7 @@ static void what_is_left_at_the_end_is_told(void **state)
 static void what_fails_at_the_end_is_not_told_before(void **state)
 {
     struct setup *setup = *state;
-    add_rows(setup, "p", 4);
-    begin_rm(setup, 4);
+    begin_rm_of_new(setup, 4);
     another_stores(setup, P_ROW("00002"), "younger");
     unlink_rows(setup, 4);
     assert_int_equal(account_unreported_failures(setup->account), 0);
@@ -360,8 +349,7 @@ static void what_fails_at_the_end_is_not_told_before(void **state)
 static void at_the_end_all_is_sent(void **state)
 {
     struct setup *setup = *state;
-    add_rows(setup, "p", 4);
-    begin_rm(setup, 4);
+    begin_rm_of_new(setup, 4);
     unlink_rows(setup, 4);
     memory_store_forget_diary(setup->memory);
     assert_int_equal(account_end_changes(setup->account, setup->now_ms + PATIENCE_MS), 0);

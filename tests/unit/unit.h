@@ -37,7 +37,7 @@ static inline void assert_bytes_at(struct bytes actual, struct bytes expected, c
     static inline void run_with_##name(void **state)                                               \
     {                                                                                              \
         static type filled;                                                                        \
-        type *test = &filled;                                                                      \
+        __typeof__(filled) *test = &filled;                                                        \
         void *given = test;                                                                        \
         begin;                                                                                     \
         ((CMUnitTestFunction)*state)(&given);                                                      \

@@ -127,7 +127,7 @@ int account_check_readable(struct caller *caller, const struct entity *entity)
 int account_find(struct account *account, struct caller *caller, struct address address,
                  struct entity *ret)
 {
-    struct range_end end;
+    struct position end;
     struct served served;
     struct question question = {.table = address.table,
                                 .range = range_of_one(address.position, &end),
@@ -148,10 +148,10 @@ int account_find(struct account *account, struct caller *caller, struct address 
 }
 
 /* As overlay_find. */
-static int find_known(struct account *account, struct address address, int64_t not_before_ms,
-                      bool keys_suffice, struct seen *ret)
+static enum knowledge find_known(struct account *account, struct address address,
+                                 int64_t not_before_ms, bool keys_suffice, struct seen *ret)
 {
-    struct range_end end;
+    struct position end;
     struct question question = {.table = address.table,
                                 .range = range_of_one(address.position, &end),
                                 .since = stamp_since(not_before_ms),
@@ -159,22 +159,23 @@ static int find_known(struct account *account, struct address address, int64_t n
     return overlay_find(account->read.overlay, &question, ret, NULL);
 }
 
-int account_knows(struct account *account, struct address address)
+bool account_knows(struct account *account, struct address address)
 {
     const struct read_ahead_source *read = &account->read;
     struct seen seen = {0};
-    int r = find_known(account, address, clock_now_ms(read->clock) - read->ttl_ms, true, &seen);
+    enum knowledge known =
+        find_known(account, address, clock_now_ms(read->clock) - read->ttl_ms, true, &seen);
     run_finish(&seen.run);
-    return r < 0 ? r : r == KNOWN_ROWS;
+    return known == KNOWN_ROWS;
 }
 
-int account_recall(struct account *account, struct address address, struct entity *ret)
+enum knowledge account_recall(struct account *account, struct address address, struct entity *ret)
 {
     struct seen seen = {0};
-    int r = find_known(account, address, INT64_MIN, false, &seen);
-    if (r == KNOWN_ROWS)
+    enum knowledge known = find_known(account, address, INT64_MIN, false, &seen);
+    if (known == KNOWN_ROWS)
         *ret = (struct entity){seen.run.page, seen.run.begin};
-    return r;
+    return known;
 }
 
 /* For the first row of the directory, as new as the process needs it. */
@@ -197,9 +198,8 @@ static int find_first(struct account *account, struct caller *caller,
     struct served served;
     struct question question = lookup_of_first(account, caller, directory, &served);
     struct seen seen = {0};
-    int r = directory->filter
-                ? overlay_knows_row(account->read.overlay, &question, &seen.requested_ms)
-                : 0;
+    int r = directory->filter &&
+            overlay_knows_row(account->read.overlay, &question, &seen.requested_ms);
     if (r == 0)
         r = read_ahead_directory(account->read_ahead, caller, directory->kind, &question, &seen);
     set_valid(account, caller, r, &seen);
@@ -213,23 +213,23 @@ static int find_first(struct account *account, struct caller *caller,
     return 0;
 }
 
-int account_recall_rows(struct account *account, const struct caller *caller,
-                        const struct directory *directory)
+enum knowledge account_recall_rows(struct account *account, const struct caller *caller,
+                                   const struct directory *directory)
 {
     struct served served;
     struct question question = lookup_of_first(account, caller, directory, &served);
     struct seen seen = {0};
     question.since = stamp_since(INT64_MIN);
-    int r = overlay_find(account->read.overlay, &question, &seen, NULL);
+    enum knowledge known = overlay_find(account->read.overlay, &question, &seen, NULL);
     run_finish(&seen.run);
-    return r;
+    return known;
 }
 
 /* The kernel does not keep the absence of a table: account_find_table_now may find the table before
  * that answer would expire. */
 static int find_table(struct account *account, struct caller *caller, const char *table)
 {
-    struct range_end end;
+    struct position end;
     struct directory tables = {.kind = DIRECTORY_TABLES,
                                .range = range_of_one(bytes_of(table), &end)};
     int r = find_first(account, caller, &tables, "no such table");
@@ -240,17 +240,14 @@ static int find_table(struct account *account, struct caller *caller, const char
 
 int account_find_table_now(struct account *account, struct caller *caller, const char *table)
 {
-    struct range_end end;
+    struct position end;
     struct directory tables = {.kind = DIRECTORY_TABLES,
                                .range = range_of_one(bytes_of(table), &end)};
     struct served served;
     struct question question = lookup_of_first(account, caller, &tables, &served);
     struct seen seen = {0};
-    int known = overlay_find(account->read.overlay, &question, &seen, NULL);
-    int r = known == KNOWN_ROWS ? 1 : known;
-    if (known < 0) {
-        (void)call_fail(&caller->call, r, "out of memory");
-    } else if (known != KNOWN_ROWS) {
+    int r = overlay_find(account->read.overlay, &question, &seen, NULL) == KNOWN_ROWS;
+    if (r == 0) {
         question.since = stamp_from_now(&account->orders, clock_now_ms(account->read.clock));
         r = read_ahead_directory(account->read_ahead, caller, tables.kind, &question, &seen);
     }

@@ -71,8 +71,8 @@ int account_find(struct account *account, struct caller *caller, struct address 
 /* Checks that the entity can be shown, that is, it is no bad row (page.h): 0; -EIO with the reason;
  * -ENOMEM. Sends nothing. */
 int account_check_readable(struct caller *caller, const struct entity *entity);
-/* Is the entity known to exist? 1, 0 or -ENOMEM. Sends nothing. */
-int account_knows(struct account *account, struct address address);
+/* Is the entity known to exist? Sends nothing. */
+bool account_knows(struct account *account, struct address address);
 /* Does the directory exist? A table exists even without a row. Any other directory exists if its
  * range holds a row or a local directory, or if it is local itself (account_make_directory). 0 or
  * -ENOENT; sets caller->valid_ms also for -ENOENT. */

@@ -83,9 +83,9 @@ int account_send(struct account *account, struct caller *caller, const char *tab
  */
 struct write account_choose_write(const struct account *account, const struct edit *edit,
                                   struct bytes text, const struct known_versions *known);
-/* What was last known of the entity, however long ago. Sends nothing. enum knowledge, or -ENOMEM;
- * with KNOWN_ROWS the caller finishes ret. */
-int account_recall(struct account *account, struct address address, struct entity *ret);
+/* What was last known of the entity, however long ago. Sends nothing. With KNOWN_ROWS the caller
+ * finishes ret. */
+enum knowledge account_recall(struct account *account, struct address address, struct entity *ret);
 /* The same for the version that this mount masks. No page in ret: there is no mask, or the masked
  * version is not known. */
 void account_recall_masked(struct account *account, struct address address, struct entity *ret);
@@ -190,9 +190,8 @@ int account_delete_unmasked(struct account *account, struct caller *caller, stru
 /* Does an entity lie in the directory? As account_find_directory, without local directories. */
 int account_find_rows(struct account *account, struct caller *caller,
                       const struct directory *directory);
-/* Is an entity known to lie in the directory, by any answer, however old? Sends nothing. enum
- * knowledge, or -ENOMEM. */
-int account_recall_rows(struct account *account, const struct caller *caller,
-                        const struct directory *directory);
+/* Is an entity known to lie in the directory, by any answer, however old? Sends nothing. */
+enum knowledge account_recall_rows(struct account *account, const struct caller *caller,
+                                   const struct directory *directory);
 
 #endif

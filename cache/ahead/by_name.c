@@ -128,7 +128,7 @@ static bool follows_begin(struct by_name *by_name, const struct question *questi
     before.since = stamp_since(INT64_MIN);
     if (range_is_empty(before.range))
         return true;
-    int known = overlay_find(by_name->source.overlay, &before, &seen, NULL);
+    enum knowledge known = overlay_find(by_name->source.overlay, &before, &seen, NULL);
     if (known != KNOWN_ROWS)
         return known == KNOWN_EMPTY;
     struct run *run = &seen.run;
@@ -197,7 +197,7 @@ static int fetch_gap(struct by_name *by_name, struct caller *caller,
                      const struct question *question, struct page **ret_page)
 {
     bool is_own = false;
-    struct range_end end;
+    struct position end;
     struct range range = question->range;
     range.hi = position_behind(position_partition_key(range.lo), &end);
     int r = fetch(by_name, caller, question, range, 1, ret_page, &is_own);
@@ -212,7 +212,7 @@ int by_name_fetch_entity(struct by_name *by_name, struct caller *caller,
                           BYTES_LITERAL(POSITION_END)};
     size_t rows = rows_ahead(by_name, question), before = 0;
     bool is_own = false;
-    struct range_end end;
+    struct position end;
     if (rows == 0)
         return was_absent(by_name, question) ? fetch_gap(by_name, caller, question, ret_page) : 0;
     size_t most_again = MAX(MIN(rows, (size_t)TABLE_STORE_PAGE_ROWS) / AGAIN_PART, 1);

@@ -29,9 +29,8 @@ static int fetch_first_page(struct count *count)
 static int next_rows(struct count *count, struct seen *ret)
 {
     const struct on_miss on_miss = {.top = TABLE_STORE_PAGE_ROWS, .keys_only = true};
-    int known = overlay_find(count->overlay, &count->rest, ret, NULL), r = 0;
-    if (known < 0)
-        return call_fail(&count->caller->call, known, "out of memory");
+    enum knowledge known = overlay_find(count->overlay, &count->rest, ret, NULL);
+    int r = 0;
     if (known != KNOWN_NOT)
         return known == KNOWN_ROWS;
     if (!count->page)

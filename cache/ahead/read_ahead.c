@@ -77,26 +77,16 @@ void read_ahead_destroy(struct read_ahead *read_ahead)
     free(read_ahead);
 }
 
-/* What is known: enum knowledge, or -errno with the reason in caller->call. Of KNOWN_NOT, the first
- * position that is unknown is in ret_until. */
-static int find_known(const struct read_ahead *read_ahead, struct caller *caller,
-                      const struct question *question, struct seen *ret, struct buffer *ret_until)
-{
-    int r = overlay_find(read_ahead->source.overlay, question, ret, ret_until);
-    return r < 0 ? call_fail(&caller->call, r, "out of memory") : r;
-}
-
-/* The answer: what was known, or else what overlay_next finds after `reached`, the result (-errno
- * or not) of reading ahead. Counts a hit or a miss once, however often the cache was read. */
+/* The answer to the question: what was known, or else what overlay_next finds after `reached`, the
+ * result (-errno or not) of reading ahead. Counts the question once, however often it looked at the
+ * cache. */
 static int answer(struct read_ahead *read_ahead, struct caller *caller,
-                  const struct question *question, const struct on_miss *on_miss, int known,
-                  int reached, struct seen *ret)
+                  const struct question *question, const struct on_miss *on_miss,
+                  enum knowledge known, int reached, struct seen *ret)
 {
-    int r = known == KNOWN_NOT ? reached : known;
-    if (known == KNOWN_NOT && r >= 0)
+    int r = known == KNOWN_NOT ? MIN(reached, 0) : known == KNOWN_ROWS;
+    if (known == KNOWN_NOT && r == 0)
         r = overlay_next(read_ahead->source.overlay, caller, question, on_miss, ret);
-    else if (r >= 0)
-        r = known == KNOWN_ROWS;
     bool is_hit = known != KNOWN_NOT && r >= 0;
     atomic_fetch_add(is_hit ? &read_ahead->hits : &read_ahead->misses, 1);
     return r;
@@ -114,7 +104,8 @@ int read_ahead_entity(struct read_ahead *read_ahead, struct caller *caller,
 {
     const struct on_miss alone = {.top = 1};
     _cleanup_(page_unrefp) struct page *page = NULL;
-    int known = find_known(read_ahead, caller, question, ret, NULL), r = 0;
+    enum knowledge known = overlay_find(read_ahead->source.overlay, question, ret, NULL);
+    int r = 0;
     if (known == KNOWN_NOT && read_ahead->source.ttl_ms > 0) /* else it would not be used */
         r = by_name_fetch_entity(read_ahead->by_name, caller, question, &page);
     r = answer(read_ahead, caller, question, &alone, known, r, ret);
@@ -168,10 +159,11 @@ int read_ahead_directory(struct read_ahead *read_ahead, struct caller *caller,
 {
     struct on_miss first = {.top = BY_NAME_FIRST_ROWS};
     _cleanup_(page_unrefp) struct page *page = NULL;
-    _cleanup_(buffer_finish) struct buffer until = {.max = POSITION_MAX_BYTES};
-    int known = find_known(read_ahead, caller, question, ret, &until), r = 0;
+    struct position until;
+    enum knowledge known = overlay_find(read_ahead->source.overlay, question, ret, &until);
+    int r = 0;
     if (known == KNOWN_NOT && question->table)
-        r = reach_directory(read_ahead, caller, kind, question, buffer_bytes(&until), &page,
+        r = reach_directory(read_ahead, caller, kind, question, position_bytes(&until), &page,
                             &first.top);
     r = answer(read_ahead, caller, question, &first, known, r, ret);
     if (r == 1 && question->table)
@@ -282,12 +274,13 @@ int read_ahead_rows(struct read_ahead *read_ahead, struct caller *caller,
     enum read_kind kind = choose_kind(read_ahead, cursor, step);
     struct on_miss on_miss = {.top = cursor->top, .keys_only = kind != READ_ROWS};
     _cleanup_(page_unrefp) struct page *page = NULL;
-    _cleanup_(buffer_finish) struct buffer until = {.max = POSITION_MAX_BYTES};
-    int known = find_known(read_ahead, caller, &step->question, ret, &until), r = 0;
-    if (known == KNOWN_ROWS || known == KNOWN_EMPTY)
+    struct position until;
+    enum knowledge known = overlay_find(read_ahead->source.overlay, &step->question, ret, &until);
+    int r = 0;
+    if (known != KNOWN_NOT)
         follow(read_ahead, cursor, kind, step->question.range.lo);
-    else if (known == KNOWN_NOT && step->directory->table) /* of all tables one answer is enough */
-        r = reach_rows(read_ahead, caller, cursor, kind, step, buffer_bytes(&until), &page);
+    else if (step->directory->table) /* of all tables one answer is enough */
+        r = reach_rows(read_ahead, caller, cursor, kind, step, position_bytes(&until), &page);
     return answer(read_ahead, caller, &step->question, &on_miss, known, r, ret);
 }
 

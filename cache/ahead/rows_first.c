@@ -17,19 +17,15 @@ static int read_traversed(const struct rows_first *rows_first, struct caller *ca
         .whole = whole, .begin = question->range.lo, .since = question->since, .must_fit = true};
     size_t bytes = 0;
     int r;
-    _cleanup_(buffer_finish) struct buffer until = {.max = POSITION_MAX_BYTES};
-    _cleanup_(buffer_finish) struct buffer next = {.max = POSITION_MAX_BYTES};
+    struct position until, next;
     do {
         _cleanup_(page_unrefp) struct page *page = NULL;
-        r = overlay_lacks(rows_first->prefetchers->overlay, &rest, &next);
-        if (r < 0)
-            return call_fail(&caller->call, r, "out of memory");
-        bool is_stuck = bytes > 0 && bytes_equal(buffer_bytes(&next), buffer_bytes(&until));
-        buffer_swap(&until, &next);
-        rest.range.lo = step.position = buffer_bytes(&until);
-        if (is_stuck) /* another thread of the process took it, and it was evicted */
-            r = REACH_NOT;
-        else if (r > 0)
+        bool lacks = overlay_lacks(rows_first->prefetchers->overlay, &rest, &next);
+        bool is_stuck = bytes > 0 && bytes_equal(position_bytes(&next), position_bytes(&until));
+        position_set(&until, position_bytes(&next));
+        rest.range.lo = step.position = position_bytes(&until);
+        r = REACH_NOT; /* is_stuck: another thread of the process took it, and it was evicted */
+        if (lacks && !is_stuck)
             r = traversals_reach(rows_first->traversals, caller, &step, &page);
         bytes += page ? page_bytes(page) : 1;
     } while (r == REACH_IN_CACHE && bytes < TRAVERSED_BYTES);
@@ -41,10 +37,10 @@ static int read_traversed(const struct rows_first *rows_first, struct caller *ca
 static bool is_new(const struct rows_first *rows_first, const struct question *question)
 {
     struct seen seen = {0};
-    _cleanup_(buffer_finish) struct buffer until = {.max = POSITION_MAX_BYTES};
-    int known = overlay_find(rows_first->prefetchers->overlay, question, &seen, &until);
+    struct position until;
+    enum knowledge known = overlay_find(rows_first->prefetchers->overlay, question, &seen, &until);
     run_finish(&seen.run);
-    return known == KNOWN_NOT && bytes_equal(buffer_bytes(&until), question->range.lo);
+    return known == KNOWN_NOT && bytes_equal(position_bytes(&until), question->range.lo);
 }
 
 struct dense {

@@ -216,7 +216,7 @@ static int read_now(struct sync *sync, enum compare_side side, struct bytes posi
 {
     const struct compared_table *table = &sync->tables[side];
     _cleanup_(row_stream_closep) struct row_stream *stream = NULL;
-    struct range_end end;
+    struct position end;
     const struct directory row = {.kind = DIRECTORY_ENTITIES,
                                   .table = table->directory.table,
                                   .range = range_of_one(position, &end)};
@@ -329,7 +329,7 @@ static int query_from(struct sync *sync, struct check *check)
 {
     const struct compared_table *from = &sync->tables[COMPARE_FROM];
     _cleanup_(row_stream_closep) struct row_stream *stream = NULL;
-    struct range_end end;
+    struct position end;
     struct run rows;
     struct bytes last = position_of(check, check->n - 1);
     const struct directory range = {.kind = DIRECTORY_FLAT,

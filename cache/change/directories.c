@@ -149,9 +149,7 @@ static int find_rows(struct account *account, struct caller *caller,
     if (is_left)
         held = pending_holds(account->write.pending, caller->process, directory->table,
                              directory->range, TABLE_STORE_PAGE_ROWS + 1);
-    int known = held > 0 ? account_recall_rows(account, caller, directory) : KNOWN_ROWS;
-    if (known < 0)
-        return call_fail(&caller->call, known, "out of memory");
+    enum knowledge known = held > 0 ? account_recall_rows(account, caller, directory) : KNOWN_ROWS;
     bool asks = known == KNOWN_ROWS || (known == KNOWN_NOT && held <= TABLE_STORE_PAGE_ROWS);
     return asks ? account_find_rows(account, caller, directory) : -ENOENT;
 }

@@ -6,8 +6,8 @@
  * known. */
 static void recall_below(struct account *account, const struct edit *edit, struct entity *ret)
 {
-    int r = account_recall(account, edit->address, ret);
-    if (r != KNOWN_ROWS && edit->begin != EDIT_APPENDED)
+    enum knowledge known = account_recall(account, edit->address, ret);
+    if (known != KNOWN_ROWS && edit->begin != EDIT_APPENDED)
         account_recall_masked(account, edit->address, ret);
 }
 

@@ -112,7 +112,7 @@ int account_sync(struct account *account, struct caller *caller, const char *tab
 
 int account_sync_entity(struct account *account, struct caller *caller, struct address address)
 {
-    struct range_end end;
+    struct position end;
     return account_sync(account, caller, address.table, range_of_one(address.position, &end));
 }
 

@@ -121,7 +121,7 @@ int account_delete_unmasked(struct account *account, struct caller *caller, stru
                             struct bytes masked)
 {
     _cleanup_(page_unrefp) struct page *page = NULL;
-    struct range_end end;
+    struct position end;
     struct range range = range_of_one(address.position, &end);
     int r = committer_read(account->write.committer, caller, address.table, range, 1, &page);
     if (r < 0 || page_rows(page) == 0 || bytes_equal(page_etag(page, 0), masked))

@@ -57,11 +57,11 @@ static bool is_unexpected(struct account *account, struct address address,
 {
     if (write->kind == WRITE_UPSERT_REPLACE)
         return false;
-    _cleanup_(entity_finish) struct entity known = {0};
-    int r = account_recall(account, address, &known);
-    if (r == KNOWN_ROWS)
-        return !bytes_equal(page_etag(known.page, known.row), write->if_match);
-    return r == KNOWN_EMPTY && write->kind != WRITE_INSERT;
+    _cleanup_(entity_finish) struct entity now = {0};
+    enum knowledge known = account_recall(account, address, &now);
+    if (known == KNOWN_ROWS)
+        return !bytes_equal(page_etag(now.page, now.row), write->if_match);
+    return known == KNOWN_EMPTY && write->kind != WRITE_INSERT;
 }
 
 /* May the text be queued, with write-back? Not one that continues an earlier store of the edit: the

@@ -55,8 +55,8 @@ static int find_own(struct account *account, struct caller *caller, struct addre
     read_versions_find_stored(account->write.versions, address, ret);
     if (ret->size == 0 || bytes_equal(etag_bytes(ret), shown))
         return 0;
-    int r = account_recall(account, address, &now);
-    if (r == KNOWN_NOT)
+    int r = 0;
+    if (account_recall(account, address, &now) == KNOWN_NOT)
         r = account_find(account, caller, address, &now);
     if (r < 0 && r != -ENOENT)
         return r;
@@ -135,8 +135,9 @@ static int check_matches(struct account *account, struct caller *caller, struct 
     _cleanup_(filter_destroyp) struct filter *filter = NULL;
     if (!path->filter || (caller->process != 0 && !has_listed(account, caller, path)))
         return 0;
-    int r = account_recall(account, address, &now);
-    if (r == KNOWN_ROWS && bytes_equal(page_etag(now.page, now.row), etag))
+    int r = 0;
+    if (account_recall(account, address, &now) == KNOWN_ROWS &&
+        bytes_equal(page_etag(now.page, now.row), etag))
         r = filter_create(bytes_of(path->filter), &filter, &error);
     if (r == -ENOMEM)
         return call_fail(&caller->call, r, "out of memory");

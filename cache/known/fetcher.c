@@ -496,7 +496,7 @@ int fetcher_fetch(struct fetcher *fetcher, struct caller *caller, const struct f
  * stored since then, before the row that the token names, would be in no page, and the range cache
  * would show it as absent. ret: what a query without the token requests instead. */
 static bool is_token_old(const struct fetcher *fetcher, const struct query *query,
-                         struct range_end *end, struct range *ret)
+                         struct position *end, struct range *ret)
 {
     int64_t ttl_ms = fetcher->source.ttl_ms;
     if (!query->after || query->filter || query->select || ttl_ms == 0)
@@ -511,7 +511,7 @@ int fetcher_query(struct fetcher *fetcher, struct caller *caller, const struct q
                   bool is_kept, struct answer *ret)
 {
     struct query own = *query;
-    struct range_end end;
+    struct position end;
     struct range rest;
     *ret = (struct answer){0};
     bool begins_anew = is_kept && is_token_old(fetcher, query, &end, &rest);

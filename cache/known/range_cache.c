@@ -280,19 +280,16 @@ static bool step_locked(struct range_cache *cache, struct table *table, struct w
     return decide(walk, KNOWN_ROWS);
 }
 
-static void keep_position(struct walk *walk, struct buffer *buffer)
+static void keep_position(struct walk *walk, struct position *ret)
 {
-    if (walk->lo.data == buffer->data)
-        return;
-    buffer_clear(buffer);
-    (void)buffer_append(buffer, walk->lo);
-    walk->lo = buffer_bytes(buffer);
+    position_set(ret, walk->lo);
+    walk->lo = position_bytes(ret);
 }
 
 /* Looks at up to WALK_STEPS pieces. True: the walk has its answer. If not, or for KNOWN_NOT,
  * walk->lo is copied to `position`, because the piece that it is a view of may go when the lock is
  * released. */
-static bool walk_locked(struct range_cache *cache, struct walk *walk, struct buffer *position)
+static bool walk_locked(struct range_cache *cache, struct walk *walk, struct position *position)
 {
     struct table *table = find_table_locked(cache, walk->question->table);
     bool is_decided = false;
@@ -303,27 +300,22 @@ static bool walk_locked(struct range_cache *cache, struct walk *walk, struct buf
     return is_decided;
 }
 
-int range_cache_next(struct range_cache *cache, const struct question *question,
-                     struct run *ret_run, int64_t *ret_requested_ms, struct buffer *ret_until)
+enum knowledge range_cache_next(struct range_cache *cache, const struct question *question,
+                                struct run *ret_run, int64_t *ret_requested_ms,
+                                struct position *ret_until)
 {
     struct walk walk = {.question = question, .lo = question->range.lo, .requested_ms = INT64_MAX};
-    _cleanup_(buffer_finish) struct buffer own = {.max = POSITION_MAX_BYTES};
-    struct buffer *position = ret_until ? ret_until : &own;
-    buffer_clear(position);
-    for (bool is_decided = false; !is_decided && position->error == 0;) {
-        (void)pthread_mutex_lock(&cache->lock);
-        is_decided = walk_locked(cache, &walk, position);
-        (void)pthread_mutex_unlock(&cache->lock);
+    for (bool is_decided = false; !is_decided;) {
+        LOCKED(&cache->lock);
+        is_decided = walk_locked(cache, &walk, ret_until);
     }
-    if (position->error < 0)
-        return position->error;
     if (walk.known != KNOWN_NOT)
-        buffer_clear(position);
+        ret_until->size = 0;
     if (walk.known == KNOWN_ROWS)
         *ret_run = walk.run;
     if (walk.requested_ms != INT64_MAX)
         *ret_requested_ms = walk.requested_ms;
-    return (int)walk.known;
+    return walk.known;
 }
 
 /* NULL: no such piece has a row in the range, or none of the first WALK_STEPS. */
@@ -345,8 +337,8 @@ static const struct piece *find_row_locked(struct range_map *map, enum range_kin
     return NULL;
 }
 
-int range_cache_find_row(struct range_cache *cache, const struct question *question,
-                         struct buffer *ret_position, int64_t *ret_requested_ms)
+bool range_cache_find_row(struct range_cache *cache, const struct question *question,
+                          struct position *ret_position, int64_t *ret_requested_ms)
 {
     const struct piece *piece = NULL;
     size_t row;
@@ -355,10 +347,10 @@ int range_cache_find_row(struct range_cache *cache, const struct question *quest
     for (enum range_kind kind = 0; table && !piece && kind < RANGE_KINDS; kind++)
         piece = find_row_locked(&table->map, kind, question, &row);
     if (!piece)
-        return 0;
+        return false;
     *ret_requested_ms = piece->page->stamp.requested_ms;
-    int r = buffer_set(ret_position, page_position(piece->page->page, row));
-    return r < 0 ? r : 1;
+    position_set(ret_position, page_position(piece->page->page, row));
+    return true;
 }
 
 static uint64_t floor_locked(const struct range_cache *cache, const struct table *table)

@@ -73,20 +73,21 @@ enum knowledge {
     KNOWN_NOT,   /* no row is before *ret_until; what follows there is not known */
 };
 
-/* Returns enum knowledge, or -ENOMEM. The caller finishes ret_run. ret_requested_ms: when the
- * oldest page that the answer comes from was requested; unchanged if there is none. ret_until (or
- * NULL) is cleared first, and set for KNOWN_NOT only; its memory must not be that of the question.
+/* The caller finishes ret_run. ret_requested_ms: when the oldest page that the answer comes from
+ * was requested; unchanged if there is none. ret_until: empty if not KNOWN_NOT; the question must
+ * not be a view of it.
  *
  * A page of keys always shows that a row is absent. For a row that it has, it is an answer only if
  * keys_suffice; otherwise the result is KNOWN_NOT, with the row's position in ret_until. */
-int range_cache_next(struct range_cache *cache, const struct question *question,
-                     struct run *ret_run, int64_t *ret_requested_ms, struct buffer *ret_until);
+enum knowledge range_cache_next(struct range_cache *cache, const struct question *question,
+                                struct run *ret_run, int64_t *ret_requested_ms,
+                                struct position *ret_until);
 
-/* Finds any row that is known in the range, although rows before it may be unknown. 1: ret_position
- * (cleared first) has the first known one, and ret_requested_ms when its answer was requested. 0:
- * none is known, or none was found within a few steps. -ENOMEM. */
-int range_cache_find_row(struct range_cache *cache, const struct question *question,
-                         struct buffer *ret_position, int64_t *ret_requested_ms);
+/* Finds any row that is known in the range, although rows before it may be unknown. True:
+ * ret_position is the first known one, and ret_requested_ms when its answer was requested. False:
+ * none is known, or none was found within a few steps. */
+bool range_cache_find_row(struct range_cache *cache, const struct question *question,
+                          struct position *ret_position, int64_t *ret_requested_ms);
 
 /* Is there a younger answer for the row than the page, with or without a text? UNKNOWN: the cache
  * no longer has any answer for the row. `floor`: from range_cache_floor, called before the page was

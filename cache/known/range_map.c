@@ -252,7 +252,7 @@ static int put_range(struct cached_page *page, struct range range)
 static int put(struct cached_page *page)
 {
     struct range range = page_range(page->page);
-    struct range_end end;
+    struct position end;
     int r = 0;
     if (!range_is_empty(range))
         return put_range(page, range);
@@ -442,7 +442,7 @@ static int put_run(struct range_map *map, const struct gone_run *run, uint64_t o
 /* Makes a run that begins at the first row and takes as many of the rows as possible. Returns their
  * number. `end` holds the run's end. */
 static size_t make_run(struct range_map *map, const struct bytes *positions, size_t count,
-                       struct gone_run *run, struct range_end *end)
+                       struct gone_run *run, struct position *end)
 {
     size_t taken = 0;
     run->lo = positions[0];
@@ -458,7 +458,7 @@ static size_t make_run(struct range_map *map, const struct bytes *positions, siz
 int range_map_put_gone(struct range_map *map, const struct bytes *positions, size_t count,
                        struct stamp stamp, struct page_queue *queue)
 {
-    struct range_end end;
+    struct position end;
     int r = 0;
     for (size_t taken; r == 0 && count > 0; positions += taken, count -= taken) {
         struct gone_run run = {.requested_ms = stamp.requested_ms};

@@ -53,7 +53,7 @@ int table_page_of_all(struct bytes names, struct page **ret)
 int table_page_of_one(const char *name, bool is_there, struct page **ret)
 {
     _cleanup_(page_builder_destroyp) struct page_builder *builder = NULL;
-    struct range_end end;
+    struct position end;
     int r = page_builder_create(PAGE_MAX_BYTES, &builder);
     if (r == 0 && is_there)
         r = add_table(builder, name);

@@ -260,16 +260,16 @@ static struct question next_question(const struct listing *listing, bool names_s
         .keys_suffice = names_suffice || listing->directory.kind != DIRECTORY_ENTITIES};
 }
 
-/* Would the rows after the batch have to be requested? 1, 0, -ENOMEM. */
-static int would_wait(const struct listing *listing, bool names_suffice)
+/* Would the rows after the batch have to be requested? */
+static bool would_wait(const struct listing *listing, bool names_suffice)
 {
     struct question question = next_question(listing, names_suffice);
     struct seen seen;
     if (range_is_empty(question.range))
-        return 0;
-    int r = overlay_find(listing->source->read->overlay, &question, &seen, NULL);
+        return false;
+    enum knowledge known = overlay_find(listing->source->read->overlay, &question, &seen, NULL);
     run_finish(&seen.run);
-    return r < 0 ? r : r == KNOWN_NOT;
+    return known == KNOWN_NOT;
 }
 
 static int read_next(struct listing *listing, struct caller *caller, bool names_suffice,
@@ -470,9 +470,8 @@ int listing_next(struct listing *listing, struct caller *caller, uint64_t cookie
     while (cookie >= batch->first + batch->n) {
         if (listing->state == COMPLETE)
             return 0;
-        r = may_wait || listing->matches ? 0 : would_wait(listing, names_suffice);
-        if (r != 0)
-            return r > 0 ? -EAGAIN : call_fail(&caller->call, r, "out of memory");
+        if (!may_wait && !listing->matches && would_wait(listing, names_suffice))
+            return -EAGAIN;
         r = fill(listing, caller, names_suffice, may_wait);
         if (r < 0)
             return r;
@@ -485,8 +484,8 @@ int listing_next(struct listing *listing, struct caller *caller, uint64_t cookie
     return 1;
 }
 
-/* What is known of the range since the listing: enum knowledge, or -ENOMEM. */
-static int find_known(const struct listing *listing, struct range range)
+/* What is known of the range since the listing. */
+static enum knowledge find_known(const struct listing *listing, struct range range)
 {
     const struct read_ahead_source *read = listing->source->read;
     struct question question = {.table = listing->table,
@@ -494,21 +493,19 @@ static int find_known(const struct listing *listing, struct range range)
                                 .since = freshness_of_listing(read->freshness, listing->began),
                                 .keys_suffice = true};
     struct seen seen;
-    int r = overlay_find(read->overlay, &question, &seen, NULL);
+    enum knowledge known = overlay_find(read->overlay, &question, &seen, NULL);
     run_finish(&seen.run);
-    return r;
+    return known;
 }
 
-int listing_knows_row(const struct listing *listing, struct range range)
+bool listing_knows_row(const struct listing *listing, struct range range)
 {
-    int r = find_known(listing, range);
-    return r < 0 ? r : r == KNOWN_ROWS;
+    return find_known(listing, range) == KNOWN_ROWS;
 }
 
-int listing_knows_none(const struct listing *listing, struct range range)
+bool listing_knows_none(const struct listing *listing, struct range range)
 {
-    int r = find_known(listing, range);
-    return r < 0 ? r : r == KNOWN_EMPTY;
+    return find_known(listing, range) == KNOWN_EMPTY;
 }
 
 /* Is the local directory empty, so that the listing has not shown it? Parts that are not known are
@@ -524,9 +521,10 @@ static int is_unshown(const struct listing *listing, struct bytes lo, bool is_em
     _cleanup_(buffer_finish) struct buffer hi = {.max = POSITION_MAX_BYTES};
     int r = is_partition ? position_append_behind(&hi, key)
                          : prefix_append_successor(&hi, lo, listing->directory.range.hi);
-    if (r == 0)
-        r = find_known(listing, (struct range){lo, buffer_bytes(&hi)});
-    return r < 0 ? r : r == KNOWN_EMPTY || (r == KNOWN_NOT && is_empty);
+    if (r < 0)
+        return r;
+    enum knowledge known = find_known(listing, (struct range){lo, buffer_bytes(&hi)});
+    return known == KNOWN_EMPTY || (known == KNOWN_NOT && is_empty);
 }
 
 int listing_next_local(struct listing *listing, struct bytes after, struct buffer *ret_lo)

@@ -64,10 +64,10 @@ int listing_next(struct listing *listing, struct caller *caller, uint64_t cookie
  * mount has last done there decides. 1; 0: no more; -ENOMEM. */
 int listing_next_local(struct listing *listing, struct bytes after, struct buffer *ret_lo);
 /* Is an entity known in `range`, a part of the listing's directory? It accepts answers as old as
- * the listing may show. Sends nothing. 1, 0, -ENOMEM. */
-int listing_knows_row(const struct listing *listing, struct range range);
+ * the listing may show. Sends nothing. */
+bool listing_knows_row(const struct listing *listing, struct range range);
 /* The same: is it known that there is no entity in the range? */
-int listing_knows_none(const struct listing *listing, struct range range);
+bool listing_knows_none(const struct listing *listing, struct range range);
 
 DEFINE_CLEANUP(struct listing *, listing_close);
 

@@ -63,12 +63,12 @@ static int begin(struct matches *matches, struct caller *caller, struct bytes lo
     return read_ahead_apart(matches->source->read_ahead, caller, &apart, &matches->prefetcher);
 }
 
-/* What is known of the row from answers and changes since the scan began: enum knowledge, or
- * -ENOMEM. Older knowledge does not count: another client may have stored the row again. */
-static int find_known(const struct matches *matches, const struct page *page, size_t row,
-                      struct seen *ret)
+/* What is known of the row from answers and changes since the scan began. Older knowledge does not
+ * count: another client may have stored the row again. */
+static enum knowledge find_known(const struct matches *matches, const struct page *page, size_t row,
+                                 struct seen *ret)
 {
-    struct range_end end;
+    struct position end;
     const struct question question = {.table = matches->directory->table,
                                       .range = range_of_one(page_position(page, row), &end),
                                       .since = matches->since,
@@ -77,58 +77,53 @@ static int find_known(const struct matches *matches, const struct page *page, si
 }
 
 /* Is the scanned row still what is known of it? If not, ret->run has the row to show instead, if
- * there is one. 1, 0, -ENOMEM. */
-static int is_current(const struct matches *matches, const struct page *page, size_t row,
-                      struct seen *ret)
+ * there is one. */
+static bool is_current(const struct matches *matches, const struct page *page, size_t row,
+                       struct seen *ret)
 {
-    int r = find_known(matches, page, row, ret);
-    if (r == KNOWN_NOT) {
+    enum knowledge known = find_known(matches, page, row, ret);
+    if (known == KNOWN_NOT) {
         ret->requested_ms = matches->since.requested_ms;
-        return 1;
+        return true;
     }
-    if (r < 0)
-        return r;
-    if (r == KNOWN_EMPTY)
-        return 0;
+    if (known == KNOWN_EMPTY)
+        return false;
     const struct run *now = &ret->run;
     if (now->page == page || are_keys(matches) ||
         bytes_equal(page_etag(now->page, now->begin), page_etag(page, row)))
-        return 1;
+        return true;
     if (filter_matches(matches->filter, page_position(now->page, now->begin),
                        page_text(now->page, now->begin),
                        page_timestamp(now->page, now->begin)) != 1)
         run_finish(&ret->run);
-    return 0;
+    return false;
 }
 
-/* As many of the rows as are current; or the one that is shown in place of the first. 1; 0: the
- * first one is not shown; -ENOMEM. */
-static int choose(struct matches *matches, struct seen *ret)
+/* As many of the rows as are current; or the one that is shown in place of the first. False: the
+ * first one is not shown. */
+static bool choose(struct matches *matches, struct seen *ret)
 {
     struct run *rows = &matches->rows;
     size_t end = rows->begin;
-    int r = 1;
+    bool is_shown = true;
     *ret = (struct seen){.requested_ms = INT64_MAX};
-    while (r > 0 && end < rows->end) {
+    while (is_shown && end < rows->end) {
         struct seen now = {.requested_ms = INT64_MAX};
-        r = is_current(matches, rows->page, end, &now);
-        if (r > 0) {
+        is_shown = is_current(matches, rows->page, end, &now);
+        if (is_shown) {
             ret->requested_ms = MIN(ret->requested_ms, now.requested_ms);
             end++;
-        }
-        if (r == 0 && end == rows->begin && now.run.page) {
+        } else if (end == rows->begin && now.run.page) {
             rows->begin++;
             *ret = now;
-            return 1;
+            return true;
         }
         run_finish(&now.run);
     }
-    if (r < 0)
-        return r;
     if (end > rows->begin)
         ret->run = (struct run){page_ref(rows->page), rows->begin, end};
     rows->begin = MAX(end, rows->begin + 1);
-    return ret->run.page ? 1 : 0;
+    return ret->run.page;
 }
 
 /* Takes what the scan has after the rows. As matches_next. */
@@ -159,15 +154,16 @@ int matches_next(struct matches *matches, struct caller *caller, struct bytes lo
     struct run *rows = &matches->rows;
     if (position_is_unsettled(matches->directory->range.lo)) /* the service cannot have it */
         return 0;
-    int r = seek(matches, caller, lo), chosen = 0;
-    while (r >= 0 && chosen == 0) {
+    int r = seek(matches, caller, lo);
+    bool is_chosen = false;
+    while (r >= 0 && !is_chosen) {
         if (rows->page)
             rows->begin = MAX(rows->begin, page_seek(rows->page, lo));
         bool has_rows = rows->page && rows->begin < rows->end;
         if (has_rows)
-            chosen = choose(matches, ret);
+            is_chosen = choose(matches, ret);
         else if ((r = take(matches, caller, may_wait)) == 0)
             return 0;
     }
-    return chosen < 0 ? call_fail(&caller->call, chosen, "out of memory") : r < 0 ? r : 1;
+    return r < 0 ? r : 1;
 }

@@ -200,7 +200,7 @@ static int read_rows(struct commit *commit, struct part *part, size_t k, size_t 
 {
     const struct write_batch *batch = commit->batch;
     _cleanup_(page_unrefp) struct page *page = NULL;
-    struct range_end end;
+    struct position end;
     struct range range = {batch->writes[part->index[k]].position,
                           position_behind(batch->writes[part->index[last]].position, &end)};
     begin_call(commit);

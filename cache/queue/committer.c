@@ -131,7 +131,7 @@ static void read_again(struct committer *committer, struct caller *caller, struc
     again.call.failure = (struct failure){0};
     struct stamp since = stamp_from_now(source->orders, clock_now_ms(source->clock));
     bool is_own;
-    struct range_end end;
+    struct position end;
     struct fetch fetch = {.table = place.table,
                           .range = range_of_one(place.position, &end),
                           .top = 1,

@@ -15,13 +15,13 @@ struct search {
     struct overlay *overlay;
     struct caller *caller;
     const struct on_miss *on_miss;
-    struct question rest;      /* what is not known yet; its lo is `from` after the first step */
-    struct buffer from, until; /* until: of the last search */
-    struct page *page;         /* fetched at rest.range.lo; held, so that the cache keeps it */
-    bool is_own;               /* the page: this caller's request brought it */
-    uint64_t ended;            /* of pending, before the request */
-    bool was_in_vain;          /* at rest.range.lo */
-    bool is_unproven;          /* the table at rest.range.lo */
+    struct question rest;        /* what is not known yet; its lo is `from` after the first step */
+    struct position from, until; /* until: of the last search; during a request it is free */
+    struct page *page;           /* fetched at rest.range.lo; held, so that the cache keeps it */
+    bool is_own;                 /* the page: this caller's request brought it */
+    uint64_t ended;              /* of pending, before the request */
+    bool was_in_vain;            /* at rest.range.lo */
+    bool is_unproven;            /* the table at rest.range.lo */
     struct seen seen;
 };
 
@@ -42,8 +42,8 @@ void overlay_destroy(struct overlay *overlay)
 }
 
 /* What the page answers, as range_cache_next does. The page does not begin after range.lo. */
-static int look_into_page(struct page *page, struct range range, struct run *ret_run,
-                          struct buffer *ret_until)
+static enum knowledge look_into_page(struct page *page, struct range range, struct run *ret_run,
+                                     struct position *ret_until)
 {
     struct range covered = page_range(page);
     size_t begin = page_seek(page, range.lo), end = page_seek(page, range.hi);
@@ -55,15 +55,14 @@ static int look_into_page(struct page *page, struct range range, struct run *ret
     if (range_is_empty(range) || bytes_compare(covered.hi, range.hi) >= 0)
         return KNOWN_EMPTY;
     bool is_inside = bytes_compare(range.lo, covered.hi) < 0;
-    buffer_clear(ret_until);
-    int r = buffer_append(ret_until, is_inside ? covered.hi : range.lo);
-    return r < 0 ? r : KNOWN_NOT;
+    position_set(ret_until, is_inside ? covered.hi : range.lo);
+    return KNOWN_NOT;
 }
 
 /* What the service has, as far as it is known; page NULL: the range cache is searched. */
-static int look_at_service(struct overlay *overlay, struct page *page,
-                           const struct question *question, struct seen *ret,
-                           struct buffer *ret_until)
+static enum knowledge look_at_service(struct overlay *overlay, struct page *page,
+                                      const struct question *question, struct seen *ret,
+                                      struct position *ret_until)
 {
     if (position_is_unsettled(question->range.lo)) { /* no service has it; it may be settled soon */
         ret->was_overlaid = true;
@@ -71,10 +70,11 @@ static int look_at_service(struct overlay *overlay, struct page *page,
     }
     int64_t requested_ms =
         page ? question->since.requested_ms : INT64_MAX; /* of a page: or later */
-    int r = page ? look_into_page(page, question->range, &ret->run, ret_until)
-                 : range_cache_next(overlay->cache, question, &ret->run, &requested_ms, ret_until);
+    enum knowledge known =
+        page ? look_into_page(page, question->range, &ret->run, ret_until)
+             : range_cache_next(overlay->cache, question, &ret->run, &requested_ms, ret_until);
     ret->requested_ms = MIN(ret->requested_ms, requested_ms);
-    return r;
+    return known;
 }
 
 static bool is_masked(struct overlay *overlay, const char *table, struct bytes position)
@@ -90,11 +90,11 @@ bool overlay_is_changing(struct overlay *overlay, const char *table, struct byte
 }
 
 /* Is everything known up to the overlaid position? If not, the answer ends before it. */
-static bool comes_to_overlaid(int known, struct seen *seen, struct bytes overlaid,
-                              const struct buffer *until)
+static bool comes_to_overlaid(enum knowledge known, struct seen *seen, struct bytes overlaid,
+                              const struct position *until)
 {
     if (known == KNOWN_NOT)
-        return bytes_compare(buffer_bytes(until), overlaid) >= 0;
+        return bytes_compare(position_bytes(until), overlaid) >= 0;
     if (known != KNOWN_ROWS)
         return known == KNOWN_EMPTY;
     seen->run.end = MIN(seen->run.end, page_seek(seen->run.page, overlaid));
@@ -114,15 +114,15 @@ static bool comes_to_overlaid(int known, struct seen *seen, struct bytes overlai
 #define NOT_YET INT_MAX
 static int look_to_overlaid(struct overlay *overlay, struct page *page,
                             const struct question *question, struct seen *ret,
-                            struct buffer *ret_until, struct buffer *ret_overlaid)
+                            struct position *ret_until, struct position *ret_overlaid)
 {
     _cleanup_(entity_finish) struct entity row = {0};
-    int r = pending_next(overlay->pending, question->table, question->range, &row, ret_overlaid);
-    if (r < 0)
-        return r;
-    int known = look_at_service(overlay, page, question, ret, ret_until);
-    if (r == OVERLAID_NOT || !comes_to_overlaid(known, ret, buffer_bytes(ret_overlaid), ret_until))
-        return known;
+    enum overlaid overlaid =
+        pending_next(overlay->pending, question->table, question->range, &row, ret_overlaid);
+    enum knowledge known = look_at_service(overlay, page, question, ret, ret_until);
+    if (overlaid == OVERLAID_NOT ||
+        !comes_to_overlaid(known, ret, position_bytes(ret_overlaid), ret_until))
+        return (int)known;
     ret->was_overlaid = true;
     if (!row.page)
         return NOT_YET;
@@ -131,23 +131,21 @@ static int look_to_overlaid(struct overlay *overlay, struct page *page,
     return KNOWN_ROWS;
 }
 
-static int look_beside_changes(struct overlay *overlay, struct page *page,
-                               const struct question *question, struct seen *ret,
-                               struct buffer *ret_until)
+static enum knowledge look_beside_changes(struct overlay *overlay, struct page *page,
+                                          const struct question *question, struct seen *ret,
+                                          struct position *ret_until)
 {
     struct question rest = *question;
-    struct range_end behind;
-    _cleanup_(buffer_finish) struct buffer overlaid = {.max = POSITION_MAX_BYTES};
-    _cleanup_(buffer_finish) struct buffer own = {.max = POSITION_MAX_BYTES};
-    struct buffer *until = ret_until ? ret_until : &own;
+    struct position behind, overlaid;
     int r;
-    while ((r = look_to_overlaid(overlay, page, &rest, ret, until, &overlaid)) == NOT_YET)
-        rest.range.lo = position_behind(buffer_bytes(&overlaid), &behind);
-    return r;
+    while ((r = look_to_overlaid(overlay, page, &rest, ret, ret_until, &overlaid)) == NOT_YET)
+        rest.range.lo = position_behind(position_bytes(&overlaid), &behind);
+    return (enum knowledge)r;
 }
 
 /* The rows end before the first dropped table among them. */
-static int end_before_dropped(struct overlay *overlay, struct seen *seen, struct buffer *until)
+static enum knowledge end_before_dropped(struct overlay *overlay, struct seen *seen,
+                                         struct position *ret_until)
 {
     struct run *run = &seen->run;
     size_t row = run->begin;
@@ -157,25 +155,23 @@ static int end_before_dropped(struct overlay *overlay, struct seen *seen, struct
         run->end = row;
         return KNOWN_ROWS;
     }
-    buffer_clear(until);
-    int r = buffer_append(until, page_position(run->page, row));
+    position_set(ret_until, page_position(run->page, row));
     run_finish(run);
     seen->is_unproven = true;
-    return r < 0 ? r : KNOWN_NOT;
+    return KNOWN_NOT;
 }
 
-static int look_for_tables(struct overlay *overlay, struct page *page,
-                           const struct question *question, struct seen *ret,
-                           struct buffer *ret_until)
+static enum knowledge look_for_tables(struct overlay *overlay, struct page *page,
+                                      const struct question *question, struct seen *ret,
+                                      struct position *ret_until)
 {
-    _cleanup_(buffer_finish) struct buffer own = {.max = POSITION_MAX_BYTES};
-    struct buffer *until = ret_until ? ret_until : &own;
-    int known = look_at_service(overlay, page, question, ret, until);
-    return known == KNOWN_ROWS ? end_before_dropped(overlay, ret, until) : known;
+    enum knowledge known = look_at_service(overlay, page, question, ret, ret_until);
+    return known == KNOWN_ROWS ? end_before_dropped(overlay, ret, ret_until) : known;
 }
 
-static int look(struct overlay *overlay, struct page *page, const struct question *question,
-                struct seen *ret, struct buffer *ret_until)
+static enum knowledge look(struct overlay *overlay, struct page *page,
+                           const struct question *question, struct seen *ret,
+                           struct position *ret_until)
 {
     *ret = (struct seen){.requested_ms = INT64_MAX};
     if (!pending_has_overlay(overlay->pending))
@@ -184,34 +180,28 @@ static int look(struct overlay *overlay, struct page *page, const struct questio
                            : look_for_tables(overlay, page, question, ret, ret_until);
 }
 
-int overlay_find(struct overlay *overlay, const struct question *question, struct seen *ret,
-                 struct buffer *ret_until)
+enum knowledge overlay_find(struct overlay *overlay, const struct question *question,
+                            struct seen *ret, struct position *ret_until)
 {
-    return look(overlay, NULL, question, ret, ret_until);
-}
-
-static void search_finish(struct search *search)
-{
-    buffer_finish(&search->from);
-    buffer_finish(&search->until);
-    page_unref(search->page);
+    struct position own;
+    return look(overlay, NULL, question, ret, ret_until ? ret_until : &own);
 }
 
 /* The page answers alone, unless a queued change or a mask has ended since the request was sent:
  * then the page may show the state before it, which the cache has replaced, and the cache was not
  * searched. pending_ended is read last. */
-static int look_into_own_page(struct search *search, struct seen *ret)
+static enum knowledge look_into_own_page(struct search *search, struct seen *ret)
 {
     const struct overlay *overlay = search->overlay;
     struct bytes lo = search->rest.range.lo;
-    int r = look(search->overlay, search->page, &search->rest, ret, &search->until);
+    enum knowledge known = look(search->overlay, search->page, &search->rest, ret, &search->until);
     search->was_in_vain = pending_ended(overlay->pending) != search->ended;
     if (!search->was_in_vain)
-        return r;
+        return known;
     run_finish(&ret->run);
     *ret = (struct seen){.requested_ms = INT64_MAX};
-    r = buffer_set(&search->until, lo);
-    return r < 0 ? r : KNOWN_NOT;
+    position_set(&search->until, lo);
+    return KNOWN_NOT;
 }
 
 /* The cache first: it may know what is younger than the page that was fetched. It may know nothing
@@ -219,33 +209,33 @@ static int look_into_own_page(struct search *search, struct seen *ret)
  * of our own request answers by itself: so no request is in vain, however small the cache is. A
  * page of another caller's request may be older than the question wants: then it was joined in
  * vain. */
-static int find_known(struct search *search)
+static enum knowledge find_known(struct search *search)
 {
     const struct question *rest = &search->rest;
     struct seen seen;
-    int r = overlay_find(search->overlay, rest, &seen, &search->until);
-    search->was_in_vain = r == KNOWN_NOT && !seen.is_unproven && search->page &&
-                          bytes_equal(buffer_bytes(&search->until), rest->range.lo);
+    enum knowledge known = overlay_find(search->overlay, rest, &seen, &search->until);
+    search->was_in_vain = known == KNOWN_NOT && !seen.is_unproven && search->page &&
+                          bytes_equal(position_bytes(&search->until), rest->range.lo);
     if (search->was_in_vain && search->is_own)
-        r = look_into_own_page(search, &seen);
+        known = look_into_own_page(search, &seen);
     search->is_unproven = seen.is_unproven;
     search->seen.run = seen.run;
     search->seen.requested_ms = MIN(search->seen.requested_ms, seen.requested_ms);
     search->seen.was_overlaid |= seen.was_overlaid;
-    return r;
+    return known;
 }
 
 /* Nothing lies before `until`: the rest of the question starts there. */
 static void advance(struct search *search)
 {
-    buffer_swap(&search->from, &search->until);
-    search->rest.range.lo = buffer_bytes(&search->from);
+    position_set(&search->from, position_bytes(&search->until));
+    search->rest.range.lo = position_bytes(&search->from);
     page_unref(TAKE_PTR(search->page));
 }
 
 /* Ends the range where one request can end: if the range crosses a border of partitions and begins
  * or ends inside a partition, at that partition's end. */
-static void end_askable(struct range *range, struct range_end *end)
+static void end_askable(struct range *range, struct position *end)
 {
     if (range_is_expressible(*range))
         return;
@@ -275,10 +265,9 @@ static int prove_table(struct search *search)
         return call_fail(&caller->call, r, "out of memory");
     if (r >= 0 || (r = caller_forgive(caller, r)) < 0)
         return r;
-    buffer_clear(&search->until);
-    r = position_append_behind(&search->until, name);
+    (void)position_behind(name, &search->until);
     advance(search);
-    return r < 0 ? call_fail(&caller->call, r, "out of memory") : 0;
+    return 0;
 }
 
 static int fetch_rest(struct search *search)
@@ -287,8 +276,7 @@ static int fetch_rest(struct search *search)
     const struct question *rest = &search->rest;
     struct seen *seen = &search->seen;
     struct range range = rest->range;
-    struct range_end end;
-    end_askable(&range, &end);
+    end_askable(&range, &search->until);
     search->ended = pending_ended(search->overlay->pending);
     struct fetch fetch = {.table = rest->table,
                           .range = range,
@@ -310,66 +298,64 @@ static int fetch_rest(struct search *search)
 int overlay_next(struct overlay *overlay, struct caller *caller, const struct question *question,
                  const struct on_miss *on_miss, struct seen *ret)
 {
-    _cleanup_(search_finish) struct search search = {.overlay = overlay,
-                                                     .caller = caller,
-                                                     .on_miss = on_miss,
-                                                     .rest = *question,
-                                                     .seen = {.requested_ms = INT64_MAX}};
-    buffer_init(&search.from, POSITION_MAX_BYTES);
-    buffer_init(&search.until, POSITION_MAX_BYTES);
-    int r;
-    while ((r = find_known(&search)) == KNOWN_NOT) {
+    struct search search = {.overlay = overlay,
+                            .caller = caller,
+                            .on_miss = on_miss,
+                            .rest = *question,
+                            .seen = {.requested_ms = INT64_MAX}};
+    enum knowledge known;
+    int r = 0;
+    while (r == 0 && (known = find_known(&search)) == KNOWN_NOT) {
         advance(&search);
         r = search.is_unproven ? prove_table(&search) : fetch_rest(&search);
-        if (r < 0)
-            return r;
     }
+    page_unref(search.page);
     if (r < 0)
-        return call_fail(&caller->call, r, "no memory for what is known");
+        return r;
     *ret = search.seen;
-    return r == KNOWN_ROWS;
+    return known == KNOWN_ROWS;
 }
 
 struct page *overlay_known_page(struct overlay *overlay, const struct question *question)
 {
     struct page *page = NULL;
     struct seen seen = {0};
-    int r = look_at_service(overlay, NULL, question, &seen, NULL);
-    if (r == KNOWN_EMPTY)
+    struct position until;
+    enum knowledge known = look_at_service(overlay, NULL, question, &seen, &until);
+    if (known == KNOWN_EMPTY)
         (void)page_create_empty(question->range, &page);
-    else if (r == KNOWN_ROWS && range_holds(page_range(seen.run.page), question->range.lo))
+    else if (known == KNOWN_ROWS && range_holds(page_range(seen.run.page), question->range.lo))
         page = page_ref(seen.run.page);
     run_finish(&seen.run);
     return page;
 }
 
-int overlay_knows_row(struct overlay *overlay, const struct question *question,
-                      int64_t *ret_requested_ms)
+bool overlay_knows_row(struct overlay *overlay, const struct question *question,
+                       int64_t *ret_requested_ms)
 {
     struct question rest = *question;
-    _cleanup_(buffer_finish) struct buffer position = {.max = POSITION_MAX_BYTES};
-    struct range_end lo;
-    int r;
-    while ((r = range_cache_find_row(overlay->cache, &rest, &position, ret_requested_ms)) > 0 &&
-           overlay_is_changing(overlay, question->table, buffer_bytes(&position)))
-        rest.range.lo = position_behind(buffer_bytes(&position), &lo);
-    return r;
+    struct position position, lo;
+    bool is_known;
+    while ((is_known = range_cache_find_row(overlay->cache, &rest, &position, ret_requested_ms)) &&
+           overlay_is_changing(overlay, question->table, position_bytes(&position)))
+        rest.range.lo = position_behind(position_bytes(&position), &lo);
+    return is_known;
 }
 
-int overlay_lacks(struct overlay *overlay, const struct question *question,
-                  struct buffer *ret_until)
+bool overlay_lacks(struct overlay *overlay, const struct question *question,
+                   struct position *ret_until)
 {
     struct question rest = *question;
-    struct range_end lo;
-    int r;
+    struct position lo;
+    enum knowledge known;
     do {
         struct seen seen;
-        r = overlay_find(overlay, &rest, &seen, ret_until);
-        if (r == KNOWN_ROWS)
+        known = overlay_find(overlay, &rest, &seen, ret_until);
+        if (known == KNOWN_ROWS)
             rest.range.lo = position_behind(page_position(seen.run.page, seen.run.end - 1), &lo);
         run_finish(&seen.run);
-    } while (r == KNOWN_ROWS && !range_is_empty(rest.range));
-    return r < 0 ? r : r == KNOWN_NOT;
+    } while (known == KNOWN_ROWS && !range_is_empty(rest.range));
+    return known == KNOWN_NOT;
 }
 
 /* The first `top` rows of the run as keys, in a page that covers the range up to after the last.
@@ -377,7 +363,7 @@ int overlay_lacks(struct overlay *overlay, const struct question *question,
 static int make_keys(struct range range, const struct run *run, int top, struct page **ret)
 {
     _cleanup_(page_builder_destroyp) struct page_builder *builder = NULL;
-    struct range_end end;
+    struct position end;
     size_t last = run->begin + MIN(run->end - run->begin, (size_t)top);
     int r = page_builder_create(PAGE_MAX_BYTES, &builder);
     for (size_t row = run->begin; r == 0 && row < last; row++)

@@ -32,12 +32,11 @@ struct seen {
     bool is_unproven;  /* with KNOWN_NOT: a masked table is listed, and must be queried */
 };
 
-/* Answers the question from what is known, and sends nothing. Returns enum knowledge
- * (range_cache.h) or -ENOMEM. KNOWN_ROWS: the next rows are in ret->run. KNOWN_EMPTY: there are
- * none. KNOWN_NOT: no row lies before ret_until (cleared first; may be NULL), and it is not known
- * what follows. */
-int overlay_find(struct overlay *overlay, const struct question *question, struct seen *ret,
-                 struct buffer *ret_until);
+/* Answers the question from what is known, and sends nothing. KNOWN_ROWS: the next rows are in
+ * ret->run. KNOWN_EMPTY: there are none. KNOWN_NOT: no row lies before ret_until (or NULL; the
+ * question must not be a view of it), and it is not known what follows. */
+enum knowledge overlay_find(struct overlay *overlay, const struct question *question,
+                            struct seen *ret, struct position *ret_until);
 
 /* The query that is sent if the answer is not known. */
 struct on_miss {
@@ -65,13 +64,13 @@ struct page *overlay_known_page(struct overlay *overlay, const struct question *
 
 /* Is any row known in the range, of which no change is queued or being made? Otherwise as
  * range_cache_find_row. */
-int overlay_knows_row(struct overlay *overlay, const struct question *question,
-                      int64_t *ret_requested_ms);
+bool overlay_knows_row(struct overlay *overlay, const struct question *question,
+                       int64_t *ret_requested_ms);
 
-/* Is any part of the range not known? 1: ret_until is the position where the first such part
- * begins. 0, -ENOMEM. */
-int overlay_lacks(struct overlay *overlay, const struct question *question,
-                  struct buffer *ret_until);
+/* Is any part of the range not known? ret_until: the position where the first such part begins, as
+ * of overlay_find. */
+bool overlay_lacks(struct overlay *overlay, const struct question *question,
+                   struct position *ret_until);
 
 /* Is the row masked, or is a change of it queued or being made? With table NULL: the table whose
  * name is `position`. Then what readers see of it may change at any moment, and must not be cached.

@@ -165,22 +165,21 @@ static struct record *next_overlaid_locked(struct pending *pending, const char *
     return NULL;
 }
 
-int pending_next(struct pending *pending, const char *table, struct range range, struct entity *ret,
-                 struct buffer *ret_position)
+enum overlaid pending_next(struct pending *pending, const char *table, struct range range,
+                           struct entity *ret, struct position *ret_position)
 {
-    buffer_clear(ret_position);
     *ret = (struct entity){0};
     if (!pending_has_overlay(pending))
         return OVERLAID_NOT;
-    monitor_enter(&pending->monitor);
+    INSIDE(&pending->monitor);
     struct record *record = next_overlaid_locked(pending, table, range);
-    int r = record ? buffer_append(ret_position, record->address.position) : 0;
-    if (r == 0 && record && !record->mask && record->queued->text.page)
-        *ret = (struct entity){page_ref(record->queued->text.page), record->queued->text.row};
-    monitor_leave(&pending->monitor);
-    if (r < 0)
-        return r;
-    return ret->page ? OVERLAID_ROW : record ? OVERLAID_GONE : OVERLAID_NOT;
+    if (!record)
+        return OVERLAID_NOT;
+    position_set(ret_position, record->address.position);
+    if (record->mask || !record->queued->text.page)
+        return OVERLAID_GONE;
+    *ret = (struct entity){page_ref(record->queued->text.page), record->queued->text.row};
+    return OVERLAID_ROW;
 }
 
 /* NULL: out of memory. */

@@ -77,12 +77,12 @@ bool pending_has_overlay(const struct pending *pending);
 uint64_t pending_ended(const struct pending *pending);
 enum overlaid { OVERLAID_NOT, OVERLAID_ROW, OVERLAID_GONE };
 /* Finds the first position in the range at which readers see something else than the service has,
- * and puts it into ret_position, which is cleared first. OVERLAID_ROW: a text is queued; the caller
- * finishes ret. OVERLAID_GONE: a delete is queued, or the position is masked. OVERLAID_NOT: there
- * is no such position. -ENOMEM. With table NULL the positions are names of tables. Takes no lock
- * while nothing is masked or queued. */
-int pending_next(struct pending *pending, const char *table, struct range range, struct entity *ret,
-                 struct buffer *ret_position);
+ * and puts it into ret_position. OVERLAID_ROW: a text is queued; the caller finishes ret.
+ * OVERLAID_GONE: a delete is queued, or the position is masked. OVERLAID_NOT: there is no such
+ * position. With table NULL the positions are names of tables. Takes no lock while nothing is
+ * masked or queued. */
+enum overlaid pending_next(struct pending *pending, const char *table, struct range range,
+                           struct entity *ret, struct position *ret_position);
 
 /* Masks an entity, which stays in the service: an editor has renamed it to a backup. With table
  * NULL it masks a table that was dropped and that the service may still list. Then `position` is

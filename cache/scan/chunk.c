@@ -81,7 +81,7 @@ static struct range remainder_of(const struct chunk *chunk)
 
 int chunk_append_expressible_end(const struct chunk *chunk, struct buffer *ret)
 {
-    struct range_end end;
+    struct position end;
     return buffer_append(ret, range_expressible_part(remainder_of(chunk), &end).hi);
 }
 

@@ -100,7 +100,7 @@ static int get_by_query(struct table_store *store, const char *table, struct byt
                         struct call *call, struct page_builder *builder)
 {
     _cleanup_(continuation_destroyp) struct continuation *after = NULL;
-    struct range_end end;
+    struct position end;
     struct query query = {
         .table = table, .range = range_of_one(position, &end), .top = TABLE_STORE_PAGE_ROWS};
     for (int empty = 0; empty < GET_MAX_PAGES;) {

@@ -160,20 +160,26 @@ int prefix_append_end(struct buffer *ret, struct bytes prefix, struct bytes fall
     return append_successor(ret, prefix, fallback, next_character);
 }
 
-struct range range_of_one(struct bytes position, struct range_end *end)
+struct range range_of_one(struct bytes position, struct position *end)
 {
     bool fits = position.size <= POSITION_ROW_MAX_BYTES;
     return (struct range){position, fits ? position_behind(position, end) : position};
 }
 
-struct bytes position_behind(struct bytes position, struct range_end *end)
+void position_set(struct position *ret, struct bytes bytes)
+{
+    ret->size = MIN(bytes.size, sizeof(ret->data));
+    if (ret->size > 0)
+        memmove(ret->data, bytes.data, ret->size);
+}
+
+struct bytes position_behind(struct bytes position, struct position *end)
 {
     if (position.size > POSITION_ROW_MAX_BYTES)
         return BYTES_LITERAL(POSITION_END);
-    if (position.size > 0)
-        memcpy(end->data, position.data, position.size);
-    end->data[position.size] = POSITION_AFTER[0];
-    return (struct bytes){end->data, position.size + 1};
+    position_set(end, position);
+    end->data[end->size++] = POSITION_AFTER[0];
+    return position_bytes(end);
 }
 
 bool range_is_empty(struct range range)
@@ -221,7 +227,7 @@ bool range_is_expressible(struct range range)
            (is_partition_border(range.lo) && is_partition_border(range.hi));
 }
 
-struct range range_expressible_part(struct range range, struct range_end *end)
+struct range range_expressible_part(struct range range, struct position *end)
 {
     if (range_is_expressible(range))
         return range;
@@ -231,5 +237,6 @@ struct range range_expressible_part(struct range range, struct range_end *end)
         return (struct range){range.lo, range.lo};
     memcpy(end->data, key.data, key.size);
     end->data[key.size] = begins_inside ? POSITION_AFTER[0] : '\0';
-    return (struct range){range.lo, {end->data, key.size + 1}};
+    end->size = key.size + 1;
+    return (struct range){range.lo, position_bytes(end)};
 }

@@ -60,16 +60,24 @@ int prefix_append_end(struct buffer *ret, struct bytes prefix, struct bytes fall
 /* The longest position of a row. Two keys of the service have less than 6,200 bytes; the stores
  * refuse a row whose keys are longer than this. */
 #define POSITION_ROW_MAX_BYTES ((size_t)8191)
-struct range_end { /* memory for the end of a range, for the stack */
+struct position { /* of a row, or the end of its range: a value, for the stack */
+    size_t size;
     char data[POSITION_ROW_MAX_BYTES + 1];
 };
+static inline struct bytes position_bytes(const struct position *position)
+{
+    return (struct bytes){position->data, position->size};
+}
+/* A longer bound of a range is cut: no row lies between what is left and the whole. `bytes` may be
+ * a view of the position. */
+void position_set(struct position *ret, struct bytes bytes);
 /* The range of one row, or of one partition (`position`: a PartitionKey without NUL): from its
  * position to the least one after it, which is in *end. Empty if the position is longer than that
  * of a row. */
-struct range range_of_one(struct bytes position, struct range_end *end);
+struct range range_of_one(struct bytes position, struct position *end);
 /* The end of that range, from where a search continues; POSITION_END if the position is longer than
  * that of a row. */
-struct bytes position_behind(struct bytes position, struct range_end *end);
+struct bytes position_behind(struct bytes position, struct position *end);
 bool range_is_empty(struct range range);
 bool range_holds(struct range range, struct bytes position);
 bool range_holds_range(struct range range, struct range part);
@@ -81,6 +89,6 @@ bool range_is_expressible(struct range range);
 /* The longest part of the range, from its beginning, that one query can request; its end may be in
  * *end. Example: ["a\0x", "c\0y") has three such parts: the rest of "a", the whole partitions up to
  * "c", and the beginning of "c". Empty if a key is longer than that of a row. */
-struct range range_expressible_part(struct range range, struct range_end *end);
+struct range range_expressible_part(struct range range, struct position *end);
 
 #endif

@@ -6,9 +6,8 @@
 #include <pthread.h>
 
 /* Measured: of its stack a thread uses at most 47 KiB, for a batch with the largest keys; a query
- * uses 17 KiB (tests/mount/test_thread_stacks.py). Each struct range_end (client/base/position.h)
- * takes 8 KiB: a frame has at most two of them (frame_limit in meson.build), a request up to four
- * at a time. */
+ * uses 32 KiB (tests/mount/test_thread_stacks.py). A struct position takes 8 KiB: a frame has at
+ * most two of them (frame_limit in meson.build). */
 #define THREAD_STACK_BYTES ((size_t)256 << 10)
 
 /* 0 or an errno of pthread_create. */

@@ -290,7 +290,7 @@ int page_create_row(struct bytes position, struct bytes text, struct bytes etag,
                     struct page **ret)
 {
     _cleanup_(page_builder_destroyp) struct page_builder *builder = NULL;
-    struct range_end end;
+    struct position end;
     int r = page_builder_create(PAGE_MAX_BYTES, &builder);
     if (r == 0)
         r = buffer_append(page_builder_text(builder), text);

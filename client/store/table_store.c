@@ -208,7 +208,7 @@ int table_store_get(struct table_store *store, const char *table, struct bytes p
     if (page_builder_rows(builder) != 1 ||
         !bytes_equal(page_builder_position(builder, 0), position))
         return call_fail(call, -EPROTO, "the service answered another entity than was requested");
-    struct range_end end;
+    struct position end;
     r = page_builder_finish(builder, range_of_one(position, &end), false, ret);
     return r < 0 ? call_fail(call, r, "out of memory") : 0;
 }

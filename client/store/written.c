@@ -86,7 +86,7 @@ static void compare_page(struct check *check, const struct page *page)
 /* Reads from the next row up to the last one, as far as the service answers with rows. */
 static int read_range(struct check *check)
 {
-    struct range_end end;
+    struct position end;
     struct bytes begin = check->ordered[check->next]->position;
     struct bytes last = check->ordered[check->n - 1]->position;
     struct query query = {.table = check->table,

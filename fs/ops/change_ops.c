@@ -134,12 +134,10 @@ void change_ops_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
 static int delete_held(struct change *change, struct held_writers *held, struct address address)
 {
     bool is_new = writers_has_new(change->request.fs->writers, address);
-    int r =
-        writers_held_is_unstored(held) ? account_knows(change->request.fs->account, address) : 1;
-    if (r <= 0)
-        return r;
-    r = account_unlink(change->request.fs->account, &change->request.caller, address,
-                       buffer_bytes(&change->child.etag), &change->path);
+    if (writers_held_is_unstored(held) && !account_knows(change->request.fs->account, address))
+        return 0;
+    int r = account_unlink(change->request.fs->account, &change->request.caller, address,
+                           buffer_bytes(&change->child.etag), &change->path);
     return r == -ENOENT && is_new ? 0 : r;
 }
 

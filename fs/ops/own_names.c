@@ -105,17 +105,16 @@ static struct own_file *next_kept(struct own_names *names, struct bytes after)
 }
 
 /* Should the listing still show it? kept NULL: the file was not new when the listing began; another
- * client may have stored an entity of its name. 1, 0, -ENOMEM. */
-static int is_to_show(const struct own_names *names, const struct own_file *kept, bool is_new,
-                      struct bytes position)
+ * client may have stored an entity of its name. */
+static bool is_to_show(const struct own_names *names, const struct own_file *kept, bool is_new,
+                       struct bytes position)
 {
     if (kept && (kept->is_shown || is_new))
         return !kept->is_shown;
-    struct range_end end;
+    struct position end;
     struct range range = range_of_one(position, &end);
-    int r =
-        kept ? listing_knows_none(names->listing, range) : listing_knows_row(names->listing, range);
-    return r < 0 ? r : r == 0;
+    return kept ? !listing_knows_none(names->listing, range)
+                : !listing_knows_row(names->listing, range);
 }
 
 static int find_next_file(struct own_names *names)

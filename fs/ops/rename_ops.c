@@ -123,14 +123,12 @@ static int hold_both(struct renaming *renaming, struct address from, struct addr
     return r;
 }
 
-/* Is the old name that of a file of which nothing is stored? 1, 0, -ENOMEM. */
-static int is_unstored(struct renaming *renaming, struct address from)
+/* Is the old name that of a file of which nothing is stored? */
+static bool is_unstored(struct renaming *renaming, struct address from)
 {
     struct request *request = &renaming->change.request;
-    if (!writers_held_is_unstored(renaming->held_from))
-        return 0;
-    int r = account_knows(request->fs->account, from);
-    return r < 0 ? r : !r;
+    return writers_held_is_unstored(renaming->held_from) &&
+           !account_knows(request->fs->account, from);
 }
 
 /* The new name may be that of a file of which nothing is stored. */

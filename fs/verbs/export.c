@@ -195,7 +195,7 @@ static int read_last(const struct export *export, struct range range, struct buf
 
 /* Sets the start of the range, in *lo, after the last line of the earlier export, whose entity must
  * be in the table: it may be another table's. 0 or an exit code. */
-static int skip_written(struct export *export, struct directory *directory, struct range_end *lo)
+static int skip_written(struct export *export, struct directory *directory, struct position *lo)
 {
     _cleanup_(buffer_finish) struct buffer position;
     _cleanup_(entity_finish) struct entity there = {0};
@@ -268,7 +268,7 @@ static int open_csv(struct export *export)
 static int write_table(struct export *export)
 {
     _cleanup_(place_finish) struct place place = {0};
-    struct range_end lo;
+    struct position lo;
     int code = opened_account_find(&export->opened, export->path, &place);
     if (code != 0)
         return code;

@@ -132,20 +132,18 @@ static void *claim_again_and_again(void *context)
 /* A reader beside them: what is masked is gone, and nothing else is. */
 static void mask_and_look(struct pending *pending)
 {
-    struct buffer found;
+    struct position found;
     struct etag etag;
     struct entity row;
-    buffer_init(&found, POSITION_MAX_BYTES);
     for (int i = 0; i < ROUNDS; i++) {
         SCHEDULE_CHECK(pending_next(pending, "T", RANGE_ALL, &row, &found) == OVERLAID_NOT);
         SCHEDULE_CHECK(pending_mask(pending, "T", all_positions[i], BYTES_LITERAL("etag")) == 0);
         SCHEDULE_CHECK(pending_next(pending, "T", RANGE_ALL, &row, &found) == OVERLAID_GONE);
-        SCHEDULE_CHECK(bytes_equal(buffer_bytes(&found), all_positions[i]));
+        SCHEDULE_CHECK(bytes_equal(position_bytes(&found), all_positions[i]));
         SCHEDULE_CHECK(pending_masked(pending, "T", all_positions[i], &etag));
         SCHEDULE_CHECK(bytes_equal(etag_bytes(&etag), BYTES_LITERAL("etag")));
         pending_unmask(pending, "T", all_positions[i]);
     }
-    buffer_finish(&found);
 }
 
 static void body(void *context)

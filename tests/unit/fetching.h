@@ -159,7 +159,9 @@ static inline int64_t fetching_assert_known(struct fetching *fetching, struct ra
     struct question question = {"t", row, fetching_since_ttl(fetching), false};
     struct run run = {0};
     int64_t requested_ms = 0;
-    int known = range_cache_next(fetching->cache, &question, &run, &requested_ms, NULL);
+    struct position until;
+    enum knowledge known =
+        range_cache_next(fetching->cache, &question, &run, &requested_ms, &until);
     assert_int_equal(known, !expected ? KNOWN_NOT : *expected ? KNOWN_ROWS : KNOWN_EMPTY);
     if (known == KNOWN_ROWS && expected)
         assert_bytes(page_text(run.page, run.begin), bytes_of(expected));
@@ -168,19 +170,19 @@ static inline int64_t fetching_assert_known(struct fetching *fetching, struct ra
 }
 
 /* What the cache knows; the first row's position where it is known. */
-static inline int fetching_known(struct fetching *fetching, const struct question *question,
-                                 struct buffer *ret_position, int64_t *ret_requested_ms)
+static inline enum knowledge fetching_known(struct fetching *fetching,
+                                            const struct question *question,
+                                            struct buffer *ret_position, int64_t *ret_requested_ms)
 {
     struct run run = {0};
-    struct buffer until;
-    buffer_init(&until, 1000);
-    int r = range_cache_next(fetching->cache, question, &run, ret_requested_ms, &until);
+    struct position until;
+    enum knowledge known =
+        range_cache_next(fetching->cache, question, &run, ret_requested_ms, &until);
     buffer_clear(ret_position);
-    if (r == KNOWN_ROWS)
+    if (known == KNOWN_ROWS)
         (void)buffer_append(ret_position, page_position(run.page, run.begin));
     run_finish(&run);
-    buffer_finish(&until);
-    return r;
+    return known;
 }
 
 DEFINE_FIXTURE(fetching, struct fetching, fetching_set_up(test, (struct fetching_options){0}),

@@ -72,13 +72,13 @@ static struct opened open_at(struct setup *setup, const char *table, struct byte
                              bool is_partition)
 {
     struct opened opened = {0};
-    struct buffer end, until;
+    struct buffer end;
+    struct position until;
     struct page *page = NULL;
     struct seen seen = {0};
     struct caller caller = fetching_caller(&setup->fetching);
     struct question question = question_of(setup, table, position, &end, is_partition);
-    buffer_init(&until, PREFETCHED_MAX);
-    int known = overlay_find(setup->overlay, &question, &seen, &until);
+    enum knowledge known = overlay_find(setup->overlay, &question, &seen, &until);
     if (known == KNOWN_NOT) {
         opened.r = is_partition ? by_name_fetch_partition(setup->by_name, &caller, &question, &page)
                                 : by_name_fetch_entity(setup->by_name, &caller, &question, &page);
@@ -92,7 +92,6 @@ static struct opened open_at(struct setup *setup, const char *table, struct byte
         by_name_absent(setup->by_name, table, position);
     run_finish(&seen.run);
     page_unref(page);
-    buffer_finish(&until);
     buffer_finish(&end);
     return opened;
 }

@@ -60,14 +60,14 @@ static inline void assert_answer(struct range_cache *cache, const struct questio
 {
     struct run run = {0};
     int64_t requested_ms = -1;
-    _cleanup_(buffer_finish) struct buffer until = {.max = 4096}, line = {.max = 4096};
-    int known = range_cache_next(cache, question, &run, &requested_ms, &until);
+    struct position until;
+    _cleanup_(buffer_finish) struct buffer line = {.max = 4096};
+    enum knowledge known = range_cache_next(cache, question, &run, &requested_ms, &until);
     append_rows(&line, &run);
     if (known == KNOWN_EMPTY)
         (void)buffer_append_string(&line, "none ");
     if (known == KNOWN_NOT)
-        (void)buffer_append_format(&line, "until %.*s ", (int)until.size,
-                                   until.data ? until.data : "");
+        (void)buffer_append_format(&line, "until %.*s ", (int)until.size, until.data);
     else
         assert_int_equal(until.size, 0);
     (void)buffer_append_format(&line, "@%d", (int)requested_ms);

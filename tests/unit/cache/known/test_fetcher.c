@@ -362,7 +362,8 @@ static void a_row_of_a_filter_is_as_young_as_its_page(void **state)
     query_rows(fetching, &query, &answer);
     assert_bytes(page_position(answer.page, 1), ROW("00003").lo);
     struct question question = {"t", ROW("00003"), fetching_since_ttl(fetching), false};
-    assert_int_equal(range_cache_next(fetching->cache, &question, &run, &requested_ms, NULL),
+    struct position until;
+    assert_int_equal(range_cache_next(fetching->cache, &question, &run, &requested_ms, &until),
                      KNOWN_ROWS);
     assert_bytes(page_etag(run.page, run.begin), page_etag(answer.page, 1));
     page_unref(run.page);

@@ -57,15 +57,6 @@ static void a_walk_over_very_many_pieces_comes_to_its_end(void **state)
     next(cache, "p0000", "p3", "until p2000 @10");
     put(cache, "p2000", "p3", "p2500", "x", 5000);
     next(cache, "p0000", "p3", "p2500=x @10");
-
-    struct question question = ask("p0000", "p3");
-    struct run run = {0};
-    int64_t requested_ms = -1;
-    _cleanup_(buffer_finish) struct buffer until = {.max = 4096};
-    allocations_until_failure = 1; /* where it has come to in between */
-    assert_int_equal(range_cache_next(cache, &question, &run, &requested_ms, &until), -ENOMEM);
-    assert_null(run.page);
-    assert_int_equal(requested_ms, -1);
     free_cache(cache);
 }
 

@@ -29,9 +29,8 @@ static bool is_known(struct range_cache *cache, int number, struct run *ret)
     (void)snprintf(hi, sizeof(hi), "%03d", number + 1);
     struct question question = ask(lo, hi);
     int64_t requested_ms;
-    _cleanup_(buffer_finish) struct buffer until = {.max = 100};
-    int known = range_cache_next(cache, &question, ret, &requested_ms, &until);
-    return known == KNOWN_ROWS;
+    struct position until;
+    return range_cache_next(cache, &question, ret, &requested_ms, &until) == KNOWN_ROWS;
 }
 
 static void use(struct range_cache *cache, int number)

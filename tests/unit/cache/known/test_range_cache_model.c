@@ -36,7 +36,8 @@ struct world {
     _Atomic uint64_t orders;
     int64_t now_ms;
     struct run held[4];
-    struct buffer lo, hi, until;
+    struct buffer lo, hi;
+    struct position until;
 };
 
 static int chance(struct world *world, int n)
@@ -318,7 +319,7 @@ static void ask_cache(struct world *world, size_t table, const struct asked *ask
         run_finish(held);
         *held = run;
     } else if (ret->known == KNOWN_NOT) {
-        ret->at = number_of(buffer_bytes(&world->until));
+        ret->at = number_of(position_bytes(&world->until));
     }
 }
 
@@ -529,7 +530,6 @@ static void run_world(unsigned seed, enum mode mode)
     assert_int_equal(range_cache_create(max_bytes, &world.cache), 0);
     buffer_init(&world.lo, 100);
     buffer_init(&world.hi, 100);
-    buffer_init(&world.until, 100);
     for (size_t i = 0; i < ARRAY_SIZE(world.waiting); i++)
         world.waiting[i] = take_stamp(&world);
     for (int i = 0; i < STEPS; i++) {
@@ -540,7 +540,6 @@ static void run_world(unsigned seed, enum mode mode)
     range_cache_destroy(world.cache);
     buffer_finish(&world.lo);
     buffer_finish(&world.hi);
-    buffer_finish(&world.until);
 }
 
 static void run_worlds(enum mode mode)

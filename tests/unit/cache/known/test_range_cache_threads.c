@@ -51,9 +51,9 @@ static int known_text(struct shared *shared, int row, bool keys_suffice)
         .table = "t", .range = {{&lo, 1}, {&hi, 1}}, .keys_suffice = keys_suffice};
     struct run run = {0};
     int64_t requested_ms;
-    _cleanup_(buffer_finish) struct buffer until = {.max = 100};
-    int text = UNKNOWN,
-        known = range_cache_next(shared->cache, &question, &run, &requested_ms, &until);
+    struct position until;
+    int text = UNKNOWN;
+    enum knowledge known = range_cache_next(shared->cache, &question, &run, &requested_ms, &until);
     uint64_t value = 0;
     if (known == KNOWN_EMPTY)
         text = ABSENT;

@@ -360,7 +360,9 @@ static void assert_table(struct setup *setup, int expected)
         NULL, {B("new"), B("new\x01")}, fetching_since_ttl(&setup->fetching), false};
     struct run run = {0};
     int64_t requested_ms;
-    int known = range_cache_next(setup->fetching.cache, &question, &run, &requested_ms, NULL);
+    struct position until;
+    enum knowledge known =
+        range_cache_next(setup->fetching.cache, &question, &run, &requested_ms, &until);
     assert_int_equal(known, expected < 0 ? KNOWN_NOT : expected ? KNOWN_ROWS : KNOWN_EMPTY);
     run_finish(&run);
 }
@@ -422,7 +424,9 @@ static void without_memory_nothing_old_is_answered(void **state)
         struct question question = {"t", ROW("00001"), fetching_since_ttl(&setup.fetching), false};
         struct run run = {0};
         int64_t requested_ms;
-        int known = range_cache_next(setup.fetching.cache, &question, &run, &requested_ms, NULL);
+        struct position until;
+        enum knowledge known =
+            range_cache_next(setup.fetching.cache, &question, &run, &requested_ms, &until);
         struct page *stored = NULL;
         struct call call = {0};
         assert_int_equal(

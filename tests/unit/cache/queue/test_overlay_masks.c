@@ -3,7 +3,6 @@
  * test_overlay_queued.c has random pages, masks and queued changes against an array. */
 #include "cache/known/table_page.h"
 #include "tests/unit/cache/queue/overlay_fixture.h"
-#include "tests/unit/failing_memory.h"
 
 static void mask(struct setup *setup, struct bytes position)
 {
@@ -72,24 +71,6 @@ static void a_scan_of_keys_leaves_masked_ones_out(void **state)
     assert_int_equal(asked(setup), 1);
 }
 
-static void without_memory_a_look_beside_masks_fails(void **state)
-{
-    (void)state;
-    for (int n = 1; n <= 3; n++) { /* the masked position, what is after it, until */
-        struct setup setup;
-        struct seen seen = {0};
-        _cleanup_(buffer_finish) struct buffer until = {.max = 100};
-        set_up(&setup);
-        mask(&setup, ROW("00001").lo);
-        struct question question = question_of(&setup, (struct range){ROW("00001").lo, B("q")});
-        allocations_until_failure = n;
-        assert_int_equal(overlay_find(setup.overlay, &question, &seen, &until), -ENOMEM);
-        assert_int_equal(allocations_until_failure, 0);
-        assert_null(seen.run.page);
-        tear_down(&setup);
-    }
-}
-
 /* A change takes the place of a masked row: it is in the range cache before the mask ends. */
 #define TURNS 2000
 
@@ -131,7 +112,7 @@ static void a_row_is_masked_or_new_but_never_old(void **state)
     while (!atomic_load(&swap.is_over)) {
         int stored = atomic_load(&swap.stored);
         struct seen seen = {0};
-        int known = overlay_find(swap.setup.overlay, &question, &seen, NULL);
+        enum knowledge known = overlay_find(swap.setup.overlay, &question, &seen, NULL);
         if (known == KNOWN_ROWS) {
             int version = (int)page_timestamp(seen.run.page, seen.run.begin);
             assert_true(version >= stored && version >= seen_version);
@@ -236,7 +217,7 @@ static void dropped_tables_are_left_out_between_others(void **state)
         struct setup setup;
         struct seen seen;
         struct call call = {0};
-        _cleanup_(buffer_finish) struct buffer until = {.max = 100};
+        struct position until;
         set_up_with(&setup, (struct fetching_options){.faults = faults[i]});
         struct memory_store *memory = setup.fetching.memory;
         memory->checks_tables = memory->drops_slowly = true;
@@ -251,9 +232,8 @@ static void dropped_tables_are_left_out_between_others(void **state)
         question.table = NULL;
         assert_int_equal(count(&setup, &question, &(struct on_miss){.top = 1000}, &seen), 1);
         question.range.lo = B("t");
-        (void)buffer_append_string(&until, "cleared first");
         assert_int_equal(overlay_find(setup.overlay, &question, &seen, &until), KNOWN_NOT);
-        assert_bytes(buffer_bytes(&until), B("t"));
+        assert_bytes(position_bytes(&until), B("t"));
         assert_true(seen.is_unproven);
         question.range.lo = B("");
         assert_all_rows(&setup, &question, 1000, "acz");
@@ -272,7 +252,6 @@ int main(void)
         cmocka_unit_test(what_is_fetched_is_masked_too),
         TEST_WITH(overlay, a_masked_row_is_absent_without_a_request),
         TEST_WITH(overlay, a_scan_of_keys_leaves_masked_ones_out),
-        cmocka_unit_test(without_memory_a_look_beside_masks_fails),
         cmocka_unit_test(a_row_is_masked_or_new_but_never_old),
         cmocka_unit_test(a_page_that_is_older_than_a_change_does_not_answer),
         TEST_WITH(overlay, a_dropped_table_is_not_seen_in_a_list_from_before_its_end),

@@ -103,17 +103,17 @@ static void settle(void)
     pending_end(fetching->pending, &batch);
 }
 
-int __real_range_cache_next(struct range_cache *cache, const struct question *question,
-                            struct run *ret_run, int64_t *ret_requested_ms,
-                            struct buffer *ret_until);
-int __wrap_range_cache_next(struct range_cache *cache, const struct question *question,
-                            struct run *ret_run, int64_t *ret_requested_ms,
-                            struct buffer *ret_until);
+enum knowledge __real_range_cache_next(struct range_cache *cache, const struct question *question,
+                                       struct run *ret_run, int64_t *ret_requested_ms,
+                                       struct position *ret_until);
+enum knowledge __wrap_range_cache_next(struct range_cache *cache, const struct question *question,
+                                       struct run *ret_run, int64_t *ret_requested_ms,
+                                       struct position *ret_until);
 
 /* It is called after pending was looked at. */
-int __wrap_range_cache_next(struct range_cache *cache, const struct question *question,
-                            struct run *ret_run, int64_t *ret_requested_ms,
-                            struct buffer *ret_until)
+enum knowledge __wrap_range_cache_next(struct range_cache *cache, const struct question *question,
+                                       struct run *ret_run, int64_t *ret_requested_ms,
+                                       struct position *ret_until)
 {
     if (may_settle && queued() > 0 && chance(2) == 0)
         settle();
@@ -135,13 +135,13 @@ int __wrap_range_cache_put(struct range_cache *cache, const char *table, struct 
 
 static void make_changes(void);
 
-int __real_pending_next(struct pending *pending, const char *table, struct range range,
-                        struct entity *ret, struct buffer *ret_position);
-int __wrap_pending_next(struct pending *pending, const char *table, struct range range,
-                        struct entity *ret, struct buffer *ret_position);
+enum overlaid __real_pending_next(struct pending *pending, const char *table, struct range range,
+                                  struct entity *ret, struct position *ret_position);
+enum overlaid __wrap_pending_next(struct pending *pending, const char *table, struct range range,
+                                  struct entity *ret, struct position *ret_position);
 
-int __wrap_pending_next(struct pending *pending, const char *table, struct range range,
-                        struct entity *ret, struct buffer *ret_position)
+enum overlaid __wrap_pending_next(struct pending *pending, const char *table, struct range range,
+                                  struct entity *ret, struct position *ret_position)
 {
     if (settles_before_look > 0 && --settles_before_look == 0)
         make_changes();
@@ -212,21 +212,21 @@ static int first_of(int begin, int end)
 /* One look from `begin` on answers what the model does; where to go on: `end`: nowhere. */
 static int check_look(int begin, int end)
 {
-    _cleanup_(buffer_finish) struct buffer lo = {.max = 100}, hi = {.max = 100},
-                                           until = {.max = 100};
+    _cleanup_(buffer_finish) struct buffer lo = {.max = 100}, hi = {.max = 100};
+    struct position until;
     struct question question =
         question_of(&setup, (struct range){position_of(begin, &lo), position_of(end, &hi)});
     struct seen seen = {0};
     question.keys_suffice = model.are_keys;
     may_settle = true;
-    int known = overlay_find(setup.overlay, &question, &seen, &until);
+    enum knowledge known = overlay_find(setup.overlay, &question, &seen, &until);
     may_settle = false;
     int first = first_of(begin, end), next = end;
     if (first == end) {
         assert_int_equal(known, KNOWN_EMPTY);
     } else if (!is_row(first)) {
         assert_int_equal(known, KNOWN_NOT);
-        assert_bytes(buffer_bytes(&until), position_of(first, &lo));
+        assert_bytes(position_bytes(&until), position_of(first, &lo));
     } else {
         assert_int_equal(known, KNOWN_ROWS);
         next = first;

@@ -189,15 +189,15 @@ static void assert_misses(struct setup *setup, struct range range, struct bytes 
 {
     struct question question = question_about(setup, range, false);
     struct seen seen;
-    _cleanup_(buffer_finish) struct buffer until = {.max = LINE_MAX_BYTES};
-    int known = overlay_find(setup->overlay, &question, &seen, &until);
+    struct position until;
+    enum knowledge known = overlay_find(setup->overlay, &question, &seen, &until);
     run_finish(&seen.run);
     assert_int_equal(known == KNOWN_NOT, missed_from.size > 0);
     if (known == KNOWN_NOT)
-        assert_bytes(buffer_bytes(&until), missed_from);
+        assert_bytes(position_bytes(&until), missed_from);
     assert_int_equal(overlay_lacks(setup->overlay, &question, &until), lacks_from.size > 0);
     if (lacks_from.size > 0)
-        assert_bytes(buffer_bytes(&until), lacks_from);
+        assert_bytes(position_bytes(&until), lacks_from);
 }
 
 static void a_miss_is_where_the_next_row_may_be(void **state)

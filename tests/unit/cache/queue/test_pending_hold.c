@@ -6,7 +6,7 @@
 static void a_held_delete_is_seen_and_not_sent(void **state)
 {
     struct queueing *queueing = *state;
-    _cleanup_(buffer_finish) struct buffer position = {.max = 100};
+    struct position position;
     struct entity row;
     assert_int_equal(holds_of(queueing), 0);
     hold_deletes(queueing, MINE, "p", 1, 1);
@@ -14,7 +14,7 @@ static void a_held_delete_is_seen_and_not_sent(void **state)
     assert_int_equal(stats_of(queueing).queued, 1);
     assert_int_equal(pending_next(queueing->pending, "T", RANGE_ALL, &row, &position),
                      OVERLAID_GONE);
-    assert_bytes(buffer_bytes(&position), ROW_AT("p", "00001"));
+    assert_bytes(position_bytes(&position), ROW_AT("p", "00001"));
     assert_true(pending_is_changing_in(queueing->pending, "T"));
     assert_int_equal(due_ms(queueing), NEVER);
     hold_deletes(queueing, MINE, "p", 2, PENDING_BATCH_MAX); /* more than a batch */

@@ -9,7 +9,8 @@ static struct write_batch batches[3];
 #define ROW(number) B("p\0" number)
 
 /* What readers see of the table. */
-static int look(struct queueing *queueing, struct entity *ret, struct buffer *ret_position)
+static enum overlaid look(struct queueing *queueing, struct entity *ret,
+                          struct position *ret_position)
 {
     return pending_next(queueing->pending, "T", RANGE_ALL, ret, ret_position);
 }
@@ -17,7 +18,7 @@ static int look(struct queueing *queueing, struct entity *ret, struct buffer *re
 static void a_delete_is_seen_from_its_queueing_to_its_end(void **state)
 {
     struct queueing *queueing = *state;
-    _cleanup_(buffer_finish) struct buffer position = {.max = 100};
+    struct position position;
     struct entity row;
     struct queued_change change = delete_of(ROW("00001"));
     claim(queueing, ROW("00001"));
@@ -33,7 +34,7 @@ static void a_delete_is_seen_from_its_queueing_to_its_end(void **state)
         assert_true(pending_is_changing(queueing->pending, "T", ROW("00001")));
         assert_true(pending_is_changing_in(queueing->pending, "T"));
         assert_int_equal(look(queueing, &row, &position), OVERLAID_GONE);
-        assert_bytes(buffer_bytes(&position), ROW("00001"));
+        assert_bytes(position_bytes(&position), ROW("00001"));
         queueing->now_ms = PENDING_REST_MS;
         if (i == 0)
             take(queueing, batches);
@@ -55,14 +56,14 @@ static void a_delete_is_seen_from_its_queueing_to_its_end(void **state)
 static void a_text_is_seen_as_it_was_queued(void **state)
 {
     struct queueing *queueing = *state;
-    _cleanup_(buffer_finish) struct buffer position = {.max = 100};
+    struct position position;
     struct entity row;
     struct page *page = row_of(ROW("00001"), B("text"));
     struct queued_change change = text_of(ROW("00001"), page);
     queue_change(queueing, &change);
     page_unref(page); /* the queue holds it */
     assert_int_equal(look(queueing, &row, &position), OVERLAID_ROW);
-    assert_bytes(buffer_bytes(&position), ROW("00001"));
+    assert_bytes(position_bytes(&position), ROW("00001"));
     assert_bytes(page_text(row.page, row.row), B("text"));
     queueing->now_ms = PENDING_REST_MS;
     take(queueing, batches);
@@ -79,7 +80,7 @@ static void a_text_is_seen_as_it_was_queued(void **state)
 static void a_masked_row_stays_masked_while_it_is_queued(void **state)
 {
     struct queueing *queueing = *state;
-    _cleanup_(buffer_finish) struct buffer position = {.max = 100};
+    struct position position;
     struct entity row;
     _cleanup_(page_unrefp) struct page *page = row_of(ROW("00001"), B("text"));
     struct queued_change change = text_of(ROW("00001"), page);

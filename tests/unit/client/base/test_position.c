@@ -209,7 +209,7 @@ static void ranges_know_which_one_query_can_ask(void **state)
 static void the_range_of_one_ends_behind_it(void **state)
 {
     (void)state;
-    struct range_end end;
+    struct position end;
     struct range row = range_of_one(B("p\0r"), &end);
     assert_true(bytes_equal(row.lo, B("p\0r")) && bytes_equal(row.hi, B("p\0r\x01")));
     assert_true(bytes_equal(range_of_one(B(""), &end).hi, B("\x01")));
@@ -221,6 +221,20 @@ static void the_range_of_one_ends_behind_it(void **state)
     assert_true(bytes_start_with(range.hi, fits) && range.hi.data[fits.size] == '\x01');
     assert_true(range_is_empty(range_of_one(too_long, &end)));
     assert_true(bytes_equal(position_behind(too_long, &end), B(POSITION_END)));
+}
+
+static void a_position_is_cut_where_no_row_can_be(void **state)
+{
+    (void)state;
+    struct position position;
+    static char text[10000];
+    memset(text, 'k', sizeof(text));
+    position_set(&position, (struct bytes){text, sizeof(text)});
+    assert_int_equal(position.size, POSITION_ROW_MAX_BYTES + 1);
+    position_set(&position, (struct bytes){position.data + 8000, 100}); /* a view of itself */
+    assert_true(bytes_equal(position_bytes(&position), (struct bytes){text, 100}));
+    position_set(&position, (struct bytes){0});
+    assert_int_equal(position_bytes(&position).size, 0);
 }
 
 static void a_range_holds_those_within_its_bounds(void **state)
@@ -253,6 +267,7 @@ int main(void)
         cmocka_unit_test(ranges_know_which_one_query_can_ask),
         cmocka_unit_test(a_range_holds_those_within_its_bounds),
         cmocka_unit_test(the_range_of_one_ends_behind_it),
+        cmocka_unit_test(a_position_is_cut_where_no_row_can_be),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

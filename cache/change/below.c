@@ -9,13 +9,11 @@ int account_fail_not_empty(struct caller *caller)
 int account_check_no_local(struct account *account, struct caller *caller,
                            const struct directory *directory)
 {
-    _cleanup_(buffer_finish) struct buffer found = {.max = POSITION_MAX_BYTES};
+    struct position found;
     bool is_empty;
-    int r = local_directories_next(account->write.local, directory, (struct bytes){0}, &found,
-                                   &is_empty);
-    if (r < 0)
-        return call_fail(&caller->call, r, "out of memory");
-    return r > 0 ? account_fail_not_empty(caller) : 0;
+    bool has_one = local_directories_next(account->write.local, directory, (struct bytes){0},
+                                          &found, &is_empty);
+    return has_one ? account_fail_not_empty(caller) : 0;
 }
 
 int account_drain_below(struct account *account, struct caller *caller,

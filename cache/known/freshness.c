@@ -336,17 +336,15 @@ bool freshness_traverses(struct freshness *freshness, uint64_t process, const ch
     return whole && owned_range_set(ret_whole, whole->where.table, whole->where.range);
 }
 
-int freshness_read_to(struct freshness *freshness, uint64_t process,
-                      const struct directory *directory, struct buffer *ret)
+void freshness_read_to(struct freshness *freshness, uint64_t process,
+                       const struct directory *directory, struct position *ret)
 {
-    int r = 0;
-    buffer_clear(ret);
+    ret->size = 0;
     LOCKED(&freshness->lock);
     struct record *record = find_locked(freshness, process);
     for (size_t i = 0; record && i < DIRECTORIES; i++)
         if (is_listing_of(&record->listed[i], directory))
-            r = buffer_append(ret, buffer_bytes(&record->listed[i].looked_up_to));
-    return r;
+            position_set(ret, buffer_bytes(&record->listed[i].looked_up_to));
 }
 
 /* Is it a table or directory on the path to the position of `lookup`? */

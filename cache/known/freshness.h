@@ -93,10 +93,10 @@ bool freshness_has_listed(struct freshness *freshness, uint64_t process,
 bool freshness_traverses(struct freshness *freshness, uint64_t process, const char *table,
                          struct range range, struct owned_range *ret_whole);
 
-/* Puts the greatest position that the process looked up in the directory since it began to list it
- * into ret (cleared first; empty: none). 0 or -ENOMEM. */
-int freshness_read_to(struct freshness *freshness, uint64_t process,
-                      const struct directory *directory, struct buffer *ret);
+/* The greatest position that the process looked up in the directory since it began to list it;
+ * empty: none. */
+void freshness_read_to(struct freshness *freshness, uint64_t process,
+                       const struct directory *directory, struct position *ret);
 
 /* How long the kernel may keep an answer that was requested at requested_ms. */
 int64_t freshness_valid_ms(const struct freshness *freshness, int64_t requested_ms);

@@ -310,14 +310,14 @@ static struct entry *next_locked(struct local_directories *local, const struct d
     return next_of_flat(local, &key, parent->range);
 }
 
-int local_directories_next(struct local_directories *local, const struct directory *parent,
-                           struct bytes after, struct buffer *ret, bool *ret_is_empty)
+bool local_directories_next(struct local_directories *local, const struct directory *parent,
+                            struct bytes after, struct position *ret, bool *ret_is_empty)
 {
-    buffer_clear(ret);
     LOCKED(&local->lock);
-    struct entry *entry = next_locked(local, parent, after);
-    int r = entry ? buffer_append(ret, entry->lo) : 0;
-    if (entry)
-        *ret_is_empty = entry->is_empty;
-    return r < 0 ? r : entry != NULL;
+    const struct entry *entry = next_locked(local, parent, after);
+    if (!entry)
+        return false;
+    position_set(ret, entry->lo);
+    *ret_is_empty = entry->is_empty;
+    return true;
 }

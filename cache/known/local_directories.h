@@ -60,14 +60,14 @@ void local_directories_keep_tables(struct local_directories *local, const struct
 int local_directories_settle(struct local_directories *local, const struct settlement *settlement);
 
 /* Finds the first local directory in the listing of `parent` whose range.lo is greater than `after`
- * (empty: the first of all). Puts its range.lo into ret, which is cleared first: with a NUL at its
+ * (empty: the first of all; may be a view of ret). Puts its range.lo into ret: with a NUL at its
  * end it is a partition, else a prefix. ret_is_empty: no entity is in it, as far as this mount
- * knows. 1; 0: no more; -ENOMEM.
+ * knows. False: there are no more.
  *
  * A level lists the directories that were added with it as their parent. A flat listing lists all
  * partitions in its range. A partition lists none. */
-int local_directories_next(struct local_directories *local, const struct directory *parent,
-                           struct bytes after, struct buffer *ret, bool *ret_is_empty);
+bool local_directories_next(struct local_directories *local, const struct directory *parent,
+                            struct bytes after, struct position *ret, bool *ret_is_empty);
 
 DEFINE_CLEANUP(struct local_directories *, local_directories_destroy);
 

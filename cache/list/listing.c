@@ -242,11 +242,11 @@ static uint64_t count_opened(const struct listing *listing, const struct caller 
 {
     const struct batch *batch = &listing->batch;
     const struct bookmark *bookmark = NULL;
-    _cleanup_(buffer_finish) struct buffer position = {.max = POSITION_MAX_BYTES};
-    if (freshness_read_to(listing->source->read->freshness, caller->process, &listing->directory,
-                          &position) == 0 &&
-        bytes_compare(buffer_bytes(&position), buffer_bytes(&batch->end)) < 0)
-        bookmark = bookmarks_find_position(&listing->bookmarks, buffer_bytes(&position));
+    struct position position;
+    freshness_read_to(listing->source->read->freshness, caller->process, &listing->directory,
+                      &position);
+    if (bytes_compare(position_bytes(&position), buffer_bytes(&batch->end)) < 0)
+        bookmark = bookmarks_find_position(&listing->bookmarks, position_bytes(&position));
     return bookmark ? MIN(bookmark->cookie, batch->first + batch->n) : 0;
 }
 
@@ -529,19 +529,15 @@ static int is_unshown(const struct listing *listing, struct bytes lo, bool is_em
 
 int listing_next_local(struct listing *listing, struct bytes after, struct buffer *ret_lo)
 {
-    _cleanup_(buffer_finish) struct buffer behind = {.max = POSITION_MAX_BYTES};
-    int r = buffer_append(&behind, after);
-    while (r == 0) {
-        bool is_empty;
-        r = local_directories_next(listing->source->local, &listing->directory,
-                                   buffer_bytes(&behind), ret_lo, &is_empty);
-        if (r <= 0)
-            return r;
-        r = is_unshown(listing, buffer_bytes(ret_lo), is_empty);
-        if (r == 0)
-            r = buffer_set(&behind, buffer_bytes(ret_lo));
-        else if (r > 0)
-            return 1;
-    }
+    struct position lo;
+    bool is_empty;
+    int r = 0;
+    buffer_clear(ret_lo);
+    for (; r == 0 && local_directories_next(listing->source->local, &listing->directory, after, &lo,
+                                            &is_empty);
+         after = position_bytes(&lo))
+        r = is_unshown(listing, position_bytes(&lo), is_empty);
+    if (r > 0 && buffer_append(ret_lo, position_bytes(&lo)) < 0)
+        r = ret_lo->error;
     return r;
 }

@@ -151,10 +151,10 @@ static void a_listing_that_decides_is_told(void **state)
 static void assert_asked_to(struct setup *setup, uint64_t process, struct directory directory,
                             struct bytes expected)
 {
-    _cleanup_(buffer_finish) struct buffer position = {.max = 100};
-    (void)buffer_append_string(&position, "another");
-    assert_int_equal(freshness_read_to(setup->freshness, process, &directory, &position), 0);
-    assert_bytes(buffer_bytes(&position), expected);
+    struct position position;
+    position_set(&position, B("another"));
+    freshness_read_to(setup->freshness, process, &directory, &position);
+    assert_bytes(position_bytes(&position), expected);
 }
 
 static void the_greatest_position_of_a_process_is_returned(void **state)

@@ -7,7 +7,7 @@ struct count { /* of a level's first rows */
     struct caller *caller;
     const struct question *question;
     struct question rest; /* after what was counted */
-    struct buffer from;   /* its start */
+    struct position from; /* its start */
     struct partition_tally tally;
     struct page *page; /* of the level's begin, if it was fetched; held, so that it stays known */
 };
@@ -45,14 +45,9 @@ static int count_more(struct count *count)
     int r = next_rows(count, &seen);
     if (r <= 0)
         return r;
-    r = partition_tally_add(&count->tally, &seen.run, TABLE_STORE_PAGE_ROWS - count->tally.rows);
-    buffer_clear(&count->from);
-    if (r == 0)
-        r = position_append_behind(&count->from, buffer_bytes(&count->tally.last));
-    count->rest.range.lo = buffer_bytes(&count->from);
+    partition_tally_add(&count->tally, &seen.run, TABLE_STORE_PAGE_ROWS - count->tally.rows);
+    count->rest.range.lo = position_behind(position_bytes(&count->tally.last), &count->from);
     run_finish(&seen.run);
-    if (r < 0)
-        return call_fail(&count->caller->call, r, "out of memory");
     return !range_is_empty(count->rest.range);
 }
 
@@ -65,15 +60,11 @@ int fanout_of_level(int fanout, struct overlay *overlay, struct fetcher *fetcher
                           .question = question,
                           .rest = *question};
     int r = 1;
-    buffer_init(&count.from, POSITION_MAX_BYTES);
-    partition_tally_init(&count.tally);
     count.rest.keys_suffice = true;
     while (r > 0 && fanout == 0 && count.tally.rows < TABLE_STORE_PAGE_ROWS &&
            count.tally.partitions < FANOUT_MANY_PARTITIONS)
         r = count_more(&count);
     *ret = fanout_of_tally(fanout, &count.tally);
-    partition_tally_finish(&count.tally);
-    buffer_finish(&count.from);
     page_unref(count.page);
     return MIN(r, 0);
 }

@@ -1,20 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/ahead/partition_tally.h"
 
-void partition_tally_init(struct partition_tally *tally)
+void partition_tally_add(struct partition_tally *tally, const struct run *run, size_t limit)
 {
-    *tally = (struct partition_tally){0};
-    buffer_init(&tally->last, POSITION_MAX_BYTES);
-}
-
-void partition_tally_finish(struct partition_tally *tally)
-{
-    buffer_finish(&tally->last);
-}
-
-int partition_tally_add(struct partition_tally *tally, const struct run *run, size_t limit)
-{
-    struct bytes last = buffer_bytes(&tally->last);
+    struct bytes last = position_bytes(&tally->last);
     struct bytes key = position_partition_key(page_position(run->page, run->begin));
     size_t row = run->begin, end = MIN(run->end, run->begin + limit);
     if (last.size > 0 && bytes_equal(key, position_partition_key(last))) {
@@ -28,5 +17,5 @@ int partition_tally_add(struct partition_tally *tally, const struct run *run, si
         row = next;
     }
     tally->rows += end - run->begin;
-    return buffer_set(&tally->last, page_position(run->page, end - 1));
+    position_set(&tally->last, page_position(run->page, end - 1));
 }

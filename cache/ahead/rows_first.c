@@ -58,21 +58,19 @@ static bool is_few(const struct dense *dense)
 
 /* Should one more page be read? Not if a partition takes a whole page, if many pages lie within one
  * partition, or if too many rows would follow. Pieces of the scan may end in short pages:
- * SHORT_PAGES allows for them. 1, 0 or -ENOMEM. */
-static int count_page(struct dense *dense, const struct rows_first *rows_first,
-                      const struct run *run)
+ * SHORT_PAGES allows for them. */
+static bool count_page(struct dense *dense, const struct rows_first *rows_first,
+                       const struct run *run)
 {
     const struct partition_tally *tally = &dense->tally;
-    int r = partition_tally_add(&dense->tally, run, run->end - run->begin);
+    partition_tally_add(&dense->tally, run, run->end - run->begin);
     if (dense->pages++ == 0)
         dense->fanout = (size_t)fanout_of_tally(rows_first->fanout, tally);
     dense->bytes += page_bytes(run->page);
-    return r < 0 ? r
-                 : tally->last_rows < TABLE_STORE_PAGE_ROWS &&
-                       dense->pages <= tally->partitions + SHORT_PAGES &&
-                       tally->partitions <= dense->fanout &&
-                       (tally->rows <= DENSE_FIRST_ROWS || is_few(dense)) &&
-                       dense->bytes < rows_first->cache_bytes / 4 * 3;
+    return tally->last_rows < TABLE_STORE_PAGE_ROWS &&
+           dense->pages <= tally->partitions + SHORT_PAGES && tally->partitions <= dense->fanout &&
+           (tally->rows <= DENSE_FIRST_ROWS || is_few(dense)) &&
+           dense->bytes < rows_first->cache_bytes / 4 * 3;
 }
 
 /* How many more pages are to be read, if the next ones hold as many partitions and rows as those so
@@ -91,14 +89,15 @@ static int read_pages(const struct rows_first *rows_first, struct caller *caller
                       struct prefetcher *prefetcher, struct dense *dense)
 {
     struct scan_item item = {0};
-    int r, continues = 1;
-    while (continues > 0 && (r = prefetcher_next(prefetcher, caller, true, &item)) > 0) {
+    bool continues = true;
+    int r;
+    while (continues && (r = prefetcher_next(prefetcher, caller, true, &item)) > 0) {
         continues = count_page(dense, rows_first, &item.rows);
         run_finish(&item.rows);
-        if (continues > 0)
+        if (continues)
             prefetcher_want(prefetcher, pages_to_read(dense));
     }
-    return continues < 0 ? call_fail(&caller->call, continues, "out of memory") : r;
+    return r;
 }
 
 static int read_dense(const struct rows_first *rows_first, struct caller *caller,
@@ -114,9 +113,7 @@ static int read_dense(const struct rows_first *rows_first, struct caller *caller
     int r = prefetcher_create(rows_first->prefetchers, &options, caller, &prefetcher);
     if (r < 0)
         return r;
-    partition_tally_init(&dense.tally);
     r = read_pages(rows_first, caller, prefetcher, &dense);
-    partition_tally_finish(&dense.tally);
     return caller_forgive(caller, MIN(r, 0));
 }
 

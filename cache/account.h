@@ -201,7 +201,7 @@ int account_sync_entity(struct account *account, struct caller *caller, struct a
  *
  * All before account_destroy. */
 bool account_send_queued(struct account *account, int64_t deadline_ms);
-int account_next_queued(struct account *account, struct queued_text *at);
+bool account_next_queued(struct account *account, struct queued_text *at);
 size_t account_queued(struct account *account); /* how many changes are queued */
 size_t account_end_changes(struct account *account, int64_t deadline_ms);
 void account_abandon_changes(struct account *account);

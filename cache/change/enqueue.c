@@ -175,7 +175,7 @@ bool account_send_queued(struct account *account, int64_t deadline_ms)
     return pending_drain(account->write.pending, NULL, RANGE_ALL, 0, &call) == 0;
 }
 
-int account_next_queued(struct account *account, struct queued_text *at)
+bool account_next_queued(struct account *account, struct queued_text *at)
 {
     return pending_next_text(account->write.pending, at);
 }

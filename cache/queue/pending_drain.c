@@ -14,7 +14,7 @@ static struct queued *next_of_drain_locked(struct pending *pending, const struct
 {
     struct range range = drain->range;
     if (drain->at.size > 0)
-        range.lo = buffer_bytes(&drain->at);
+        range.lo = position_bytes(&drain->at);
     struct record *record = pending_seek_locked(pending, drain->table, range.lo);
     for (; record && range_holds(range, record->address.position);
          record = pending_after_locked(record))
@@ -23,16 +23,15 @@ static struct queued *next_of_drain_locked(struct pending *pending, const struct
     return NULL;
 }
 
-/* Is a change still queued that the drain waits for? 1, 0, -ENOMEM. */
-static int has_waiting_locked(struct pending *pending, struct drain *drain)
+/* Is a change still queued that the drain waits for? */
+static bool has_waiting_locked(struct pending *pending, struct drain *drain)
 {
     if (!drain->table)
         return queue_has_older_locked(pending, drain->number);
     struct queued *queued = next_of_drain_locked(pending, drain);
-    if (!queued)
-        return 0;
-    int r = buffer_set(&drain->at, queued->record->address.position);
-    return r < 0 ? r : 1;
+    if (queued)
+        position_set(&drain->at, queued->record->address.position);
+    return queued;
 }
 
 /* How many changes the drain waits for; with table NULL those that are younger count, too. */
@@ -52,7 +51,7 @@ static size_t count_waiting_locked(struct pending *pending, const struct drain *
 static int fail_late_locked(struct pending *pending, struct drain *drain, struct call *call)
 {
     call->failure = (struct failure){0};
-    if (has_waiting_locked(pending, drain) == 0)
+    if (!has_waiting_locked(pending, drain))
         return 0;
     (void)call_fail(call, -ETIMEDOUT, "queued changes are still being sent: %zu",
                     count_waiting_locked(pending, drain));
@@ -71,12 +70,11 @@ static void put_off_locked(struct pending *pending, struct drain *drain, int64_t
 static int wait_for_end_locked(struct pending *pending, struct drain *drain, int64_t patience_ms,
                                struct call *call)
 {
-    int r = 0, left;
+    int r = 0;
     pending->waiting++;
     LIST_INSERT_HEAD(&pending->queue.drains, drain, entry);
-    while (r == 0 && (left = has_waiting_locked(pending, drain)) != 0) {
-        r = left < 0 ? call_fail(call, left, "out of memory")
-                     : queue_check_answers_locked(pending, call);
+    while (r == 0 && has_waiting_locked(pending, drain)) {
+        r = queue_check_answers_locked(pending, call);
         if (r == 0) {
             monitor_wait(&pending->monitor);
             put_off_locked(pending, drain, patience_ms, call);
@@ -113,14 +111,10 @@ int pending_drain(struct pending *pending, const char *table, struct range range
                   int64_t patience_ms, struct call *call)
 {
     struct drain drain = {.table = table, .range = range};
-    buffer_init(&drain.at, POSITION_MAX_BYTES);
-    monitor_enter(&pending->monitor);
+    INSIDE(&pending->monitor);
     drain.number = pending->queue.last_number;
     queue_probe_locked(pending);
     if (!table || !hurry_few_locked(pending, &drain))
         queue_make_due_locked(pending, table, range);
-    int r = wait_for_end_locked(pending, &drain, patience_ms, call);
-    monitor_leave(&pending->monitor);
-    buffer_finish(&drain.at);
-    return r;
+    return wait_for_end_locked(pending, &drain, patience_ms, call);
 }

@@ -95,9 +95,9 @@ struct drain {
     LIST_ENTRY(drain) entry;
     const char *table; /* NULL: all */
     struct range range;
-    uint64_t number; /* of the last change that it waits for */
-    struct buffer at;
-    bool has_progress; /* a change that it waits for has ended */
+    uint64_t number;    /* of the last change that it waits for */
+    struct position at; /* of the first such change, when it was last looked for; empty: not yet */
+    bool has_progress;  /* a change that it waits for has ended */
 };
 
 TAILQ_HEAD(hold_list, hold);

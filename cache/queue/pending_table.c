@@ -19,18 +19,19 @@ typedef bool visitor(struct pending *pending, struct record *record);
 struct walk { /* visits the records of a table, and leaves the monitor in between */
     const char *table;
     visitor *visit;
-    struct buffer at;       /* it continues at this position */
+    struct position at;     /* it continues at this position */
     bool is_done, is_ended; /* ended: by the visitor */
 };
 
 static void walk_some_locked(struct pending *pending, struct walk *walk)
 {
     struct record *next, *record;
-    record = pending_seek_locked(pending, walk->table, buffer_bytes(&walk->at));
+    record = pending_seek_locked(pending, walk->table, position_bytes(&walk->at));
     for (size_t n = 0; record && !walk->is_ended; record = next, n++) {
-        /* without memory for the position the other threads wait until the end */
-        if (n >= RECORDS_AT_ONCE && buffer_set(&walk->at, record->address.position) == 0)
+        if (n == RECORDS_AT_ONCE) {
+            position_set(&walk->at, record->address.position);
             return;
+        }
         next = pending_after_locked(record);
         walk->is_ended = walk->visit(pending, record);
     }
@@ -41,7 +42,6 @@ static void walk_some_locked(struct pending *pending, struct walk *walk)
 static bool walk_all(struct pending *pending, const char *table, visitor *visit)
 {
     struct walk walk = {.table = table, .visit = visit};
-    buffer_init(&walk.at, POSITION_MAX_BYTES);
     while (!walk.is_done) {
         monitor_enter(&pending->monitor);
         uint64_t ended = pending->ended;
@@ -50,7 +50,6 @@ static bool walk_all(struct pending *pending, const char *table, visitor *visit)
             monitor_notify(&pending->monitor);
         monitor_leave(&pending->monitor);
     }
-    buffer_finish(&walk.at);
     return walk.is_ended;
 }
 

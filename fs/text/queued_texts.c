@@ -146,14 +146,10 @@ static int add(struct keeping *keeping, const struct queued_text *at)
 
 static int write_files(struct keeping *keeping, struct account *account)
 {
-    _cleanup_(queued_text_finish) struct queued_text at;
-    queued_text_init(&at);
-    int r;
-    while ((r = account_next_queued(account, &at)) > 0) {
+    _cleanup_(queued_text_finish) struct queued_text at = {0};
+    int r = 0;
+    while (r == 0 && account_next_queued(account, &at))
         r = add(keeping, &at);
-        if (r < 0)
-            break;
-    }
     int ended = end_file(keeping);
     return r < 0 ? r : ended;
 }

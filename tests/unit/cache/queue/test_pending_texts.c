@@ -20,9 +20,9 @@ static void put(struct queueing *queueing, const char *table, struct bytes posit
 static void assert_next(struct queueing *queueing, struct queued_text *at, const char *table,
                         struct bytes position, struct bytes if_match)
 {
-    assert_int_equal(pending_next_text(queueing->pending, at), 1);
+    assert_true(pending_next_text(queueing->pending, at));
     assert_string_equal(at->table, table);
-    assert_bytes(buffer_bytes(&at->position), position);
+    assert_bytes(position_bytes(&at->position), position);
     assert_bytes(page_text(at->text.page, at->text.row), position);
     assert_bytes(etag_bytes(&at->if_match), if_match);
 }
@@ -36,10 +36,9 @@ static void texts_come_by_table_and_position(void **state)
 {
     (void)state;
     struct queueing queueing;
-    struct queued_text at;
+    struct queued_text at = {0};
     queueing_set_up(&queueing, limits);
-    queued_text_init(&at);
-    assert_int_equal(pending_next_text(queueing.pending, &at), 0);
+    assert_false(pending_next_text(queueing.pending, &at));
     put(&queueing, "U", B("p\0r"), B("*"));
     put(&queueing, "T", B("p\0s"), B("version"));
     put(&queueing, "T", B("d"), B("")); /* a delete */
@@ -52,7 +51,7 @@ static void texts_come_by_table_and_position(void **state)
     assert_next(&queueing, &at, "T", B("p\0s"), B("version"));
     put(&queueing, "S", B("p\0r"), B("")); /* it was passed */
     assert_next(&queueing, &at, "U", B("p\0r"), B(""));
-    assert_int_equal(pending_next_text(queueing.pending, &at), 0);
+    assert_false(pending_next_text(queueing.pending, &at));
     queued_text_finish(&at);
     pending_release(queueing.pending, "T", &claimed, 1);
     pending_close(queueing.pending);
@@ -66,14 +65,13 @@ static void what_is_out_is_met(void **state)
 {
     (void)state;
     struct queueing queueing;
-    struct queued_text at;
+    struct queued_text at = {0};
     struct write_batch *batch = calloc(1, sizeof(*batch));
     assert_non_null(batch);
     queueing_set_up(&queueing, limits);
     put(&queueing, "T", B("p\0r"), B(""));
     pending_close(queueing.pending);
     assert_true(pending_take(queueing.pending, batch));
-    queued_text_init(&at);
     assert_next(&queueing, &at, "T", B("p\0r"), B(""));
     batch->changes[0].end = BATCH_MADE;
     pending_end(queueing.pending, batch);

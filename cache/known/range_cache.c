@@ -13,7 +13,7 @@ static int compare_tables(const struct table *a, const struct table *b)
     return strcmp(a->name, b->name);
 }
 
-RB_GENERATE_INTERNAL(table_tree, table, by_name, compare_tables, static __attribute__((unused)))
+RB_GENERATE_INTERNAL(table_tree, table, by_name, compare_tables, static __attribute__((unused)));
 
 int range_cache_create(size_t max_bytes, struct range_cache **ret)
 {

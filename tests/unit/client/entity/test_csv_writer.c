@@ -47,24 +47,24 @@ static void columns_come_with_the_rows(void **state)
     (void)state;
     const struct entity_line lines[] = {
         {.text = TEXT(PLAIN("B", "2"))},
+        {.text = TEXT(PLAIN("C", "\"x\""))},
         {.text = TEXT("")},
         {.text = TEXT(PLAIN("A", "\"\"") PLAIN("B", "3") PLAIN("C", "true"))},
-        {.text = TEXT(PLAIN("C", "\"x\""))},
     };
     assert_csv(&plain, lines, ARRAY_SIZE(lines),
-               "PartitionKey,RowKey,B,B@type,A,A@type,C,C@type\n"
+               "PartitionKey,RowKey,B,B@type,C,C@type,A,A@type\n"
                "p,r,2,Int32,,,,\n"
+               "p,r,,,x,String,,\n"
                "p,r,,,,,,\n"
-               "p,r,3,Int32,,String,true,Boolean\n"
-               "p,r,,,,,x,String\n");
+               "p,r,3,Int32,true,Boolean,,String\n");
     assert_csv(&plain, lines, 0, "PartitionKey,RowKey\n");
     const struct csv_writer_options some = {.columns = "C,RowKey,B", .delimiter = ';'};
     assert_csv(&some, lines, ARRAY_SIZE(lines),
                "PartitionKey;RowKey;C;C@type;B;B@type\n"
                "p;r;;;2;Int32\n"
+               "p;r;x;String;;\n"
                "p;r;;;;\n"
-               "p;r;true;Boolean;3;Int32\n"
-               "p;r;x;String;;\n");
+               "p;r;true;Boolean;3;Int32\n");
 }
 
 static void what_is_no_property(void **state)

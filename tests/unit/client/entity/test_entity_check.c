@@ -107,35 +107,24 @@ static void names_are_those_of_the_service(void **state)
     (void)state;
     static const char *const names[] = {"",          "1",         "a-b",     "a b", "a.b",
                                         "\xC3\xA9-", "-\xC3\xA9", "\\ud83d", "@",   "\\\""};
-    char text[2000], name[260];
+    char text[200];
     for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
         (void)snprintf(text, sizeof(text), KEYS ",\n  \"%s\": 1\n}\n", names[i]);
         assert_refused(POSITION, bytes_of(text), -EINVAL, "PropertyNameInvalid", names[i]);
     }
-    memset(name, 'a', sizeof(name));
-    name[255] = '\0';
-    (void)snprintf(text, sizeof(text), KEYS ",\n  \"%s\": 1\n}\n", name);
-    assert_stored(bytes_of(text));
-    name[255] = 'a';
-    name[256] = '\0';
-    (void)snprintf(text, sizeof(text), KEYS ",\n  \"%s\": 1\n}\n", name);
-    assert_refused(POSITION, bytes_of(text), -EINVAL, "PropertyNameTooLong", name);
 }
 
-/* One property with this name, whose value is a string of this many bytes. */
-static int check_named(const struct buffer *name, size_t bytes)
+/* One property with this name, and with the value "a". */
+static int check_named(const struct buffer *name)
 {
     struct entity_total total;
     struct entity_refusal refusal;
-    struct buffer value;
-    buffer_init(&value, bytes);
-    for (size_t i = 0; i < bytes; i++)
-        (void)buffer_append_char(&value, 'a');
-    struct json_token token = {.kind = JSON_STRING, .text = buffer_bytes(&value)};
+    struct json_token token = {.kind = JSON_STRING, .text = B("a")};
     struct edm_value string = edm_value_of(&token, (struct bytes){NULL, 0});
     assert_int_equal(entity_check_keys(POSITION, &total, &refusal), 0);
     int r = entity_check_property(buffer_bytes(name), &string, &total, &refusal);
-    buffer_finish(&value);
+    if (r < 0)
+        assert_string_equal(refusal.code, "PropertyNameTooLong");
     return r < 0 ? r : (int)total.bytes;
 }
 
@@ -150,13 +139,13 @@ static void a_name_is_measured_in_units(void **state)
         buffer_clear(&name);
         for (int n = 0; n < EDM_NAME_MAX_UNITS; n++)
             assert_int_equal(buffer_append_string(&name, units[i]), 0);
-        assert_int_equal(check_named(&name, 1), 164 + 2 * 2 + 8 + 255 * 2 + 4 + 2);
+        assert_int_equal(check_named(&name), 164 + 2 * 2 + 8 + 255 * 2 + 4 + 2);
         assert_int_equal(buffer_append_string(&name, "a"), 0);
-        assert_int_equal(check_named(&name, 1), -EINVAL);
+        assert_int_equal(check_named(&name), -EINVAL);
     }
     buffer_clear(&name);
     assert_int_equal(buffer_append_string(&name, "\xF0\x9F\x98\x80"), 0); /* two units */
-    assert_int_equal(check_named(&name, 1), 164 + 2 * 2 + 8 + 2 * 2 + 4 + 2);
+    assert_int_equal(check_named(&name), 164 + 2 * 2 + 8 + 2 * 2 + 4 + 2);
 }
 
 static void keys_hold_512_units_of_some_characters(void **state)

@@ -117,6 +117,7 @@ static const struct {
        "]}"),
      "1:1 {\"value\":{\"items\":[{}]}}\n1:25 {\"items\":\"[\",\"a\":[{}]}\n"
      "1:47 {\"a\":{\"value\":[{}]},\"Value\":[]}\n"},
+    {"a list behind a deeper key", B("{\"a\":{\"RowKey\":1},\"value\":[{}]}"), "1:28 {}\n"},
     {"no list: in an array", B("[{\"value\":[{}]}]"), "1:2 {\"value\":[{}]}\n"},
     {"junk behind a list", B("{\"value\":[{}],5}\n{}"),
      "1:11 {}\n1:15 !a property name is expected here: ],5}\n2:1 {}\n"},

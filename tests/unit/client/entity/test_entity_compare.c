@@ -61,6 +61,8 @@ static void all_else_is_compared_by_its_bytes(void **state)
     assert_equal(TEXT(PLAIN("x", "true")), TEXT(PLAIN("x", "false")), false);
     assert_equal(TEXT(PLAIN("x", "\"a\"")), TEXT(PLAIN("x", "\"A\"")), false);
     assert_equal(TEXT(PLAIN("x", "3")), TEXT(PLAIN("X", "3")), false);
+    assert_equal(TEXT(PLAIN("a", "1")), TEXT(PLAIN("a", "1") PLAIN("b", "2")), false);
+    assert_equal(TEXT(""), TEXT(PLAIN("a", "1")), false);
     /* the keys are not looked at: a text to be written need not have them */
     assert_equal(TEXT(""), B("{\n  \"PartitionKey\": \"p\",\n  \"RowKey\": \"s\"\n}\n"), true);
     assert_equal(TEXT(""), B("{\n}\n"), true);

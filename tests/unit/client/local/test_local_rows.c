@@ -232,6 +232,13 @@ static void an_outdated_row_is_noticed(void **state)
     assert_noticed(*state, "a000004",
                    "table items, PartitionKey \"p\", RowKey \"a000004\": it is not the version "
                    "that was written last");
+    /* another text of the same time, with its checksum */
+    change_without_index(*state, "UPDATE entities SET checksum ="
+                                 " checksum(table_id, position, timestamp, x'7B0A7D0A'),"
+                                 " text = x'7B0A7D0A' WHERE position = " POSITION_OF("3"));
+    assert_noticed(*state, "a000003",
+                   "table items, PartitionKey \"p\", RowKey \"a000003\": it is not the version "
+                   "that was written last");
 }
 
 static void a_damaged_name_of_a_table_is_noticed(void **state)

@@ -17,6 +17,7 @@ static void names_are_read(void **state)
         {" {\"A\": {\"RowKey\": 1}, \"RowKey\" : \"\" , \"PartitionKey\":\"\\u00e9\"} ", "\xc3\xa9",
          "", NULL, false},
         {"{\"Row\\u004bey\":\"r\",\"odata.etag\":\"W/\\\"1\\\"\"}", NULL, "r", "W/\"1\"", false},
+        {"{\"\\u0041Key\":1,\"Row\\u004bey\":\"r\"}", NULL, "r", NULL, false},
         {"{\"odata.select\":true,\"RowKey\":\"r\"}", NULL, "r", NULL, true},
         {"{\"odata.select\":false}", NULL, NULL, NULL, false},
         {"{\"odata.select\":\"true\"}", NULL, NULL, NULL, false},

@@ -315,22 +315,16 @@ static void a_token_that_is_none_is_refused(void **state)
     _cleanup_(table_store_destroyp) struct table_store *store = open_with_table(*state);
     struct call call = some_call();
     struct answer answer;
-    insert_rows(store, "", 20, "");
-    struct query query = {.table = "items",
-                          .range = {B("p\0"), B("p\0"
-                                                "000010")},
-                          .top = 3};
+    insert_rows(store, "r", 20, "");
+    struct query query = {.table = "items", .range = {B("p\0"), B("p\0r000010")}, .top = 3};
     assert_int_equal(table_store_query(store, &query, &call, &answer), 0);
     assert_token_refused(store, query, B(""));
     assert_token_refused(store, query, B("1!8!cGFydA--"));
     assert_token_refused(store, query, B("tables1!packages"));
     struct query other = query; /* of another range */
-    other.range = (struct range){B("p\0"
-                                   "000005"),
-                                 B("p\x01")};
+    other.range = (struct range){B("p\0r000005"), B("p\x01")};
     assert_token_refused(store, other, continuation_token(answer.next));
-    other.range = (struct range){B("p\0"), B("p\0"
-                                             "000001")};
+    other.range = (struct range){B("p\0"), B("p\0r000001")};
     assert_token_refused(store, other, continuation_token(answer.next));
     struct table_names names;
     struct continuation *next = NULL;

@@ -5,6 +5,8 @@
 #define TEXT(row_key, n)                                                                           \
     "{\n  \"PartitionKey\": \"p\",\n  \"RowKey\": \"" row_key "\",\n  \"n\": " n "\n}\n"
 
+static const struct write insert = {.position = B("p\0new"), .text = B(TEXT("new", "1"))};
+
 static int write(struct setup *setup, const struct write *writes, size_t n, struct call *call,
                  struct write_result *ret)
 {
@@ -33,7 +35,6 @@ static void expect_row(struct setup *setup, struct bytes position, const char *e
 static void an_insert_whose_answer_was_lost_was_made(void **state)
 {
     (void)state;
-    const struct write insert = {.position = B("p\0new"), .text = B(TEXT("new", "1"))};
     _cleanup_(tear_down) struct setup setup;
     struct call call;
     struct write_result result;
@@ -51,7 +52,6 @@ static void an_insert_whose_answer_was_lost_was_made(void **state)
 static void an_insert_that_was_not_sent_is_sent_again(void **state)
 {
     (void)state;
-    const struct write insert = {.position = B("p\0new"), .text = B(TEXT("new", "1"))};
     _cleanup_(tear_down) struct setup setup;
     struct call call;
     struct write_result result;
@@ -155,7 +155,6 @@ static void a_first_refusal_is_believed(void **state)
 static void what_cannot_be_read_stays_ambiguous(void **state)
 {
     (void)state;
-    const struct write insert = {.position = B("p\0new"), .text = B(TEXT("new", "1"))};
     _cleanup_(tear_down) struct setup setup;
     struct call call;
     struct write_result result;
@@ -185,7 +184,6 @@ static void an_end_after_a_lost_answer_is_ambiguous(void **state)
          true}, /* at the deadline */
         {"fail=write:1+:429:TooManyRequests", NULL, -EBUSY, false},
     };
-    const struct write insert = {.position = B("p\0new"), .text = B(TEXT("new", "1"))};
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         _cleanup_(tear_down) struct setup setup;
         struct call call = {.deadline_ms = 60000, .is_cancelled = cases[i].is_cancelled};

@@ -12,15 +12,12 @@ struct fixture {
     struct buffer dump;
 };
 
-static inline struct fixture *new_fixture(void)
+static inline void begin_fixture(struct fixture *f)
 {
-    struct fixture *f = calloc(1, sizeof(*f));
-    assert_non_null(f);
+    *f = (struct fixture){.dump = {.max = 4096}};
     range_holdings_init(&f->holdings);
     range_map_init(&f->map, &f->holdings, 0);
     TAILQ_INIT(&f->queue);
-    buffer_init(&f->dump, 4096);
-    return f;
 }
 
 /* The number of pages that were removed since the last call. */
@@ -34,7 +31,7 @@ static inline size_t free_removed(struct fixture *f)
     return count;
 }
 
-static inline void free_fixture(struct fixture *f)
+static inline void end_fixture(struct fixture *f)
 {
     range_map_drop(&f->map, at(UINT32_MAX));
     assert_true(range_map_is_empty(&f->map));
@@ -42,7 +39,6 @@ static inline void free_fixture(struct fixture *f)
     assert_int_equal(f->holdings.pages, 0);
     assert_int_equal(f->holdings.bytes, 0);
     buffer_finish(&f->dump);
-    free(f);
 }
 
 static inline struct cached_page *cached_of(const char *lo, const char *hi, const char *rows,
@@ -111,5 +107,7 @@ static inline const char *dump(struct fixture *f)
     }
     return buffer_string(&f->dump);
 }
+
+DEFINE_FIXTURE(range_map, struct fixture, begin_fixture(test), end_fixture(test))
 
 #endif

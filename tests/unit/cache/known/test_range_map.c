@@ -5,8 +5,7 @@
 
 static void a_younger_page_takes_its_place_from_an_older(void **state)
 {
-    (void)state;
-    struct fixture *f = new_fixture();
+    struct fixture *f = *state;
     put_texts(f, "b", "n", 1);
     put_texts(f, "d", "f", 2); /* inside */
     assert_string_equal(dump(f), "b-d:1 d-f:2 f-n:1 | ");
@@ -23,13 +22,11 @@ static void a_younger_page_takes_its_place_from_an_older(void **state)
     put_texts(f, "", POSITION_END, 7);
     assert_string_equal(dump(f), "-\xff:7 | ");
     assert_int_equal(f->holdings.pages, 1);
-    free_fixture(f);
 }
 
 static void an_older_page_that_comes_late_fills_the_holes(void **state)
 {
-    (void)state;
-    struct fixture *f = new_fixture();
+    struct fixture *f = *state;
     put_texts(f, "c", "e", 5);
     put_texts(f, "g", "i", 6);
     put_texts(f, "a", "z", 4);
@@ -38,25 +35,21 @@ static void an_older_page_that_comes_late_fills_the_holes(void **state)
     assert_string_equal(dump(f), "a-c:4 c-e:5 e-g:4 g-i:6 i-z:4 | ");
     assert_int_equal(free_removed(f), 1);
     assert_int_equal(f->holdings.pages, 3);
-    free_fixture(f);
 }
 
 static void pages_that_touch_do_not_clip_each_other(void **state)
 {
-    (void)state;
-    struct fixture *f = new_fixture();
+    struct fixture *f = *state;
     put_texts(f, "b", "c", 1);
     put_texts(f, "c", "d", 2);
     put_texts(f, "a", "b", 3);
     assert_string_equal(dump(f), "a-b:3 b-c:1 c-d:2 | ");
-    free_fixture(f);
 }
 
 /* It is of a query with a filter. Each row ends at the least position after it. */
 static void a_page_that_covers_nothing_answers_for_its_rows(void **state)
 {
-    (void)state;
-    struct fixture *f = new_fixture();
+    struct fixture *f = *state;
     put_texts(f, "a", "z", 1);
     put_texts(f, "c", "c", 2);
     put_keys(f, "d", "c", 3);
@@ -64,13 +57,11 @@ static void a_page_that_covers_nothing_answers_for_its_rows(void **state)
     put_texts(f, "b", "y", 4);
     assert_string_equal(dump(f), "a-b:1 b-y:4 y-z:1 | ");
     assert_int_equal(free_removed(f), 2);
-    free_fixture(f);
 }
 
 static void texts_replace_keys_and_keys_leave_texts(void **state)
 {
-    (void)state;
-    struct fixture *f = new_fixture();
+    struct fixture *f = *state;
     put_texts(f, "c", "g", 1);
     put_keys(f, "a", "k", 2);
     assert_string_equal(dump(f), "c-g:1 | a-k:2 ");
@@ -78,13 +69,11 @@ static void texts_replace_keys_and_keys_leave_texts(void **state)
     assert_string_equal(dump(f), "c-e:1 e-i:3 | a-e:2 i-k:2 ");
     put_keys(f, "d", "j", 4);
     assert_string_equal(dump(f), "c-e:1 e-i:3 | a-d:2 d-j:4 j-k:2 ");
-    free_fixture(f);
 }
 
 static void late_keys_yield_to_younger_texts(void **state)
 {
-    (void)state;
-    struct fixture *f = new_fixture();
+    struct fixture *f = *state;
     put_texts(f, "a", "c", 1);
     put_texts(f, "c", "e", 5);
     put_keys(f, "d", "g", 3);
@@ -93,46 +82,38 @@ static void late_keys_yield_to_younger_texts(void **state)
     put_keys(f, "c", "e", 2); /* wholly */
     assert_string_equal(dump(f), "a-c:1 c-e:5 | b-c:4 e-f:4 f-g:3 ");
     assert_int_equal(free_removed(f), 1);
-    free_fixture(f);
 }
 
 static void late_texts_go_under_younger_keys(void **state)
 {
-    (void)state;
-    struct fixture *f = new_fixture();
+    struct fixture *f = *state;
     put_keys(f, "b", "d", 5);
     put_keys(f, "d", "f", 2);
     put_texts(f, "a", "e", 3);
     assert_string_equal(dump(f), "a-e:3 | b-d:5 e-f:2 ");
-    free_fixture(f);
 }
 
 static void an_empty_page_has_all_its_texts(void **state)
 {
-    (void)state;
-    struct fixture *f = new_fixture();
+    struct fixture *f = *state;
     put_texts(f, "a", "f", 1);
     (void)put(f, "c", "d", "", NULL, 2); /* asked for keys, and none is there */
     assert_string_equal(dump(f), "a-c:1 c-d:2 d-f:1 | ");
-    free_fixture(f);
 }
 
 static void ends_do_not_depend_on_the_page_that_clipped(void **state)
 {
-    (void)state;
-    struct fixture *f = new_fixture();
+    struct fixture *f = *state;
     put_texts(f, "a", "z", 1);
     struct cached_page *clipping = put(f, "d", "f", "q r", "text", 2);
     range_map_evict(clipping);
     assert_int_equal(free_removed(f), 1);
     assert_string_equal(dump(f), "a-d:1 f-z:1 | ");
-    free_fixture(f);
 }
 
 static void a_page_leaves_with_all_its_pieces(void **state)
 {
-    (void)state;
-    struct fixture *f = new_fixture();
+    struct fixture *f = *state;
     struct cached_page *split = put(f, "a", "z", "q r", "text", 1);
     put_texts(f, "d", "f", 2);
     put_texts(f, "j", "k", 3);
@@ -142,53 +123,45 @@ static void a_page_leaves_with_all_its_pieces(void **state)
     assert_string_equal(dump(f), "d-f:2 j-k:3 | ");
     assert_int_equal(f->holdings.pages, 2);
     assert_int_equal(f->map.floor, 0);
-    free_fixture(f);
 }
 
 static void where_a_change_left_nothing_older_is_taken(void **state)
 {
-    (void)state;
-    struct fixture *f = new_fixture();
+    struct fixture *f = *state;
     range_map_evict(put_change(f, "c", "d", "c", "ours", 5));
     put_texts(f, "a", "z", 4);
     assert_string_equal(dump(f), "| ");
     put_texts(f, "a", "z", 6);
     assert_string_equal(dump(f), "a-z:6 | ");
-    free_fixture(f);
 }
 
 /* A `cat` reads one row, and a lookup of an absent name reads none. */
 static void what_was_read_is_no_change_however_small(void **state)
 {
-    (void)state;
-    struct fixture *f = new_fixture();
+    struct fixture *f = *state;
     range_map_evict(put(f, "c", "d", "c", "text", 5));
     range_map_evict(put(f, "e", "f", "", "", 6));
     range_map_evict(put(f, "g", "h", "g", NULL, 7));
     assert_int_equal(f->map.floor, 0);
     put_texts(f, "a", "z", 4);
     assert_string_equal(dump(f), "a-z:4 | ");
-    free_fixture(f);
 }
 
 /* It does not get its place, and no older page keeps it. */
 static void a_change_that_is_not_taken_still_takes_the_older_away(void **state)
 {
-    (void)state;
-    struct fixture *f = new_fixture();
+    struct fixture *f = *state;
     put_texts(f, "a", "g", 1);
     range_map_evict(put_change(f, "m", "n", "m", "ours", 6));
     (void)put_change(f, "c", "d", "c", "ours", 5);
     assert_string_equal(dump(f), "a-c:1 d-g:1 | ");
-    free_fixture(f);
 }
 
 /* By one that came later, by one that was there before it, from texts to texts and keys to texts.
  */
 static void a_page_that_replaces_a_change_remembers_it(void **state)
 {
-    (void)state;
-    struct fixture *f = new_fixture();
+    struct fixture *f = *state;
     (void)put_change(f, "c", "d", "c", "ours", 5);
     struct cached_page *younger = put(f, "a", "z", "q r", "text", 9);
     (void)put_change(f, "e", "f", "e", "ours", 7);
@@ -207,13 +180,11 @@ static void a_page_that_replaces_a_change_remembers_it(void **state)
     assert_string_equal(dump(f), "| ");
     put_keys(f, "a", "z", 14);
     assert_string_equal(dump(f), "| a-z:14 ");
-    free_fixture(f);
 }
 
 static void a_drop_leaves_what_is_younger(void **state)
 {
-    (void)state;
-    struct fixture *f = new_fixture();
+    struct fixture *f = *state;
     put_texts(f, "a", "k", 1);
     put_texts(f, "c", "d", 5);
     put_keys(f, "e", "n", 2);
@@ -224,7 +195,6 @@ static void a_drop_leaves_what_is_younger(void **state)
     assert_string_equal(dump(f), "c-d:5 | l-m:6 ");
     put_texts(f, "a", "e", 4);
     assert_string_equal(dump(f), "a-c:4 c-d:5 d-e:4 | l-m:6 ");
-    free_fixture(f);
 }
 
 static uint64_t found(struct fixture *f, const char *position, struct stamp since)
@@ -235,8 +205,7 @@ static uint64_t found(struct fixture *f, const char *position, struct stamp sinc
 
 static void texts_answer_first_where_they_are_fresh_enough(void **state)
 {
-    (void)state;
-    struct fixture *f = new_fixture();
+    struct fixture *f = *state;
     put_texts(f, "b", "f", 2);
     put_keys(f, "d", "h", 4);
     assert_int_equal(found(f, "a", at(0)), 0);
@@ -248,7 +217,6 @@ static void texts_answer_first_where_they_are_fresh_enough(void **state)
     assert_int_equal(found(f, "d", at(5)), 0);
     assert_int_equal(found(f, "f", at(0)), 4);
     assert_int_equal(found(f, "h", at(0)), 0);
-    free_fixture(f);
 }
 
 /* Two changes split one page, and one cuts two; then all that can fail does, one after the other.
@@ -269,7 +237,8 @@ struct late { /* what is put when memory fails */
 /* The nth allocation fails; false when there are fewer. */
 static bool put_fails(const struct late *late, long n)
 {
-    struct fixture *f = new_fixture();
+    struct fixture fixture, *f = &fixture;
+    begin_fixture(f);
     prepare(f);
     struct cached_page *page =
         cached_of(late->lo, late->hi, late->rows, late->text, late->order, ORIGIN_READ);
@@ -282,7 +251,7 @@ static bool put_fails(const struct late *late, long n)
         assert_string_equal(dump(f), late->order > 4 ? "| " : "g-h:4 | ");
         assert_int_equal(f->map.floor, late->order);
     }
-    free_fixture(f);
+    end_fixture(f);
     return r < 0;
 }
 
@@ -316,22 +285,22 @@ static void without_memory_there_is_no_page(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_younger_page_takes_its_place_from_an_older),
-        cmocka_unit_test(an_older_page_that_comes_late_fills_the_holes),
-        cmocka_unit_test(pages_that_touch_do_not_clip_each_other),
-        cmocka_unit_test(a_page_that_covers_nothing_answers_for_its_rows),
-        cmocka_unit_test(texts_replace_keys_and_keys_leave_texts),
-        cmocka_unit_test(late_keys_yield_to_younger_texts),
-        cmocka_unit_test(late_texts_go_under_younger_keys),
-        cmocka_unit_test(an_empty_page_has_all_its_texts),
-        cmocka_unit_test(ends_do_not_depend_on_the_page_that_clipped),
-        cmocka_unit_test(a_page_leaves_with_all_its_pieces),
-        cmocka_unit_test(where_a_change_left_nothing_older_is_taken),
-        cmocka_unit_test(what_was_read_is_no_change_however_small),
-        cmocka_unit_test(a_change_that_is_not_taken_still_takes_the_older_away),
-        cmocka_unit_test(a_page_that_replaces_a_change_remembers_it),
-        cmocka_unit_test(a_drop_leaves_what_is_younger),
-        cmocka_unit_test(texts_answer_first_where_they_are_fresh_enough),
+        TEST_WITH(range_map, a_younger_page_takes_its_place_from_an_older),
+        TEST_WITH(range_map, an_older_page_that_comes_late_fills_the_holes),
+        TEST_WITH(range_map, pages_that_touch_do_not_clip_each_other),
+        TEST_WITH(range_map, a_page_that_covers_nothing_answers_for_its_rows),
+        TEST_WITH(range_map, texts_replace_keys_and_keys_leave_texts),
+        TEST_WITH(range_map, late_keys_yield_to_younger_texts),
+        TEST_WITH(range_map, late_texts_go_under_younger_keys),
+        TEST_WITH(range_map, an_empty_page_has_all_its_texts),
+        TEST_WITH(range_map, ends_do_not_depend_on_the_page_that_clipped),
+        TEST_WITH(range_map, a_page_leaves_with_all_its_pieces),
+        TEST_WITH(range_map, where_a_change_left_nothing_older_is_taken),
+        TEST_WITH(range_map, what_was_read_is_no_change_however_small),
+        TEST_WITH(range_map, a_change_that_is_not_taken_still_takes_the_older_away),
+        TEST_WITH(range_map, a_page_that_replaces_a_change_remembers_it),
+        TEST_WITH(range_map, a_drop_leaves_what_is_younger),
+        TEST_WITH(range_map, texts_answer_first_where_they_are_fresh_enough),
         cmocka_unit_test(without_memory_nothing_older_stays),
         cmocka_unit_test(without_memory_there_is_no_page),
     };

@@ -31,8 +31,9 @@ static inline void assert_bytes_at(struct bytes actual, struct bytes expected, c
 }
 
 /* Defines what TEST_WITH(name, ...) runs a test with: `begin` fills a `type`, to which *state
- * points in the test, and `end` follows. Both name it `test`. No teardown of cmocka: that would
- * also run after a test that has failed, whose threads may still use what it destroys. */
+ * points in the test, and `end` follows. Both name it `test`. When `end` runs, the local variables
+ * of the test are gone. No teardown of cmocka: that would also run after a test that has failed,
+ * whose threads may still use what it destroys. */
 #define DEFINE_FIXTURE(name, type, begin, end)                                                     \
     static inline void run_with_##name(void **state)                                               \
     {                                                                                              \
@@ -42,6 +43,14 @@ static inline void assert_bytes_at(struct bytes actual, struct bytes expected, c
         begin;                                                                                     \
         ((CMUnitTestFunction)*state)(&given);                                                      \
         end;                                                                                       \
+    }
+/* The same for an object, which is *state. */
+#define DEFINE_OBJECT_FIXTURE(name, create, destroy)                                               \
+    static inline void run_with_##name(void **state)                                               \
+    {                                                                                              \
+        void *object = create, *given = object;                                                    \
+        ((CMUnitTestFunction)*state)(&given);                                                      \
+        destroy(object);                                                                           \
     }
 #define TEST_WITH(fixture, function)                                                               \
     {                                                                                              \

@@ -131,11 +131,12 @@ static void it_halves_when_the_smoothed_latency_has_doubled(void **state)
     play(8, events, ARRAY_SIZE(events), 2);
 }
 
+DEFINE_OBJECT_FIXTURE(window, new_window(8), request_window_destroy)
+
 static void less_than_double_is_no_reason(void **state)
 {
-    (void)state;
+    struct request_window *window = *state;
     int64_t now = 0;
-    _cleanup_(request_window_destroyp) struct request_window *window = new_window(8);
     play_pages(window, 10, 100, &now);
     play_pages(window, 1000, 199, &now);
     assert_int_equal(stats_of(window).shrunk, 0);
@@ -144,9 +145,8 @@ static void less_than_double_is_no_reason(void **state)
 
 static void one_slow_page_is_no_reason(void **state)
 {
-    (void)state;
+    struct request_window *window = *state;
     int64_t now = 0;
-    _cleanup_(request_window_destroyp) struct request_window *window = new_window(8);
     for (int i = 0; i < 100; i++) {
         play_pages(window, 40, 20, &now);
         play_pages(window, 1, 170, &now);
@@ -156,9 +156,8 @@ static void one_slow_page_is_no_reason(void **state)
 
 static void a_local_account_does_not_make_it_jitter(void **state)
 {
-    (void)state;
+    struct request_window *window = *state;
     int64_t now = 0;
-    _cleanup_(request_window_destroyp) struct request_window *window = new_window(8);
     play_pages(window, 100, 0, &now);
     for (int i = 0; i < 1000; i++)
         play_pages(window, 1, i % 4, &now);
@@ -173,9 +172,8 @@ static void a_local_account_does_not_make_it_jitter(void **state)
 /* Pages of 60 ms instead of 20: some seconds of saw teeth, never below half. */
 static void a_service_that_became_slower_for_good_is_borne(void **state)
 {
-    (void)state;
+    struct request_window *window = *state;
     int64_t now = 0;
-    _cleanup_(request_window_destroyp) struct request_window *window = new_window(8);
     play_pages(window, 50, 20, &now);
     int64_t began = now;
     int smallest = 8;
@@ -197,9 +195,8 @@ static void a_service_that_became_slower_for_good_is_borne(void **state)
 
 static void a_service_that_became_faster_is_held_to_it(void **state)
 {
-    (void)state;
+    struct request_window *window = *state;
     int64_t now = 0;
-    _cleanup_(request_window_destroyp) struct request_window *window = new_window(8);
     play_pages(window, 20, 100, &now);
     play_pages(window, 50, 20, &now);
     assert_int_equal(stats_of(window).shrunk, 0);
@@ -209,9 +206,8 @@ static void a_service_that_became_faster_is_held_to_it(void **state)
 
 static void what_was_usual_before_a_long_rest_is_forgotten(void **state)
 {
-    (void)state;
+    struct request_window *window = *state;
     int64_t now = 0;
-    _cleanup_(request_window_destroyp) struct request_window *window = new_window(8);
     play_pages(window, 50, 20, &now);
     now += 3600000;
     play_pages(window, 1, 60, &now);
@@ -232,8 +228,7 @@ static void assert_idle(struct request_window *window, int idle)
 
 static void what_is_in_flight_takes_room(void **state)
 {
-    (void)state;
-    _cleanup_(request_window_destroyp) struct request_window *window = new_window(8);
+    struct request_window *window = *state;
     assert_idle(window, 2);
     assert_true(request_window_enter(window, 0));
     assert_idle(window, 1);
@@ -249,9 +244,8 @@ static void what_is_in_flight_takes_room(void **state)
 
 static void each_lane_has_a_window(void **state)
 {
-    (void)state;
+    struct request_window *window = *state;
     int64_t now = 0;
-    _cleanup_(request_window_destroyp) struct request_window *window = new_window(8);
     play_pages(window, 6, 20, &now);
     fill(window, 8);
     assert_idle(window, 0);
@@ -280,8 +274,7 @@ static void all_lanes_have_four_windows_of_the_greatest_size(void **state)
 
 static void what_cannot_wait_counts_too(void **state)
 {
-    (void)state;
-    _cleanup_(request_window_destroyp) struct request_window *window = new_window(8);
+    struct request_window *window = *state;
     for (int i = 0; i < 100; i++)
         request_window_enter_anyway(window, 1);
     assert_int_equal(stats_of(window).in_flight, 100);
@@ -301,9 +294,8 @@ static void what_cannot_wait_counts_too(void **state)
 
 static void a_window_shrinks_when_the_repetition_begins_to_wait(void **state)
 {
-    (void)state;
+    struct request_window *window = *state;
     int64_t now = 0;
-    _cleanup_(request_window_destroyp) struct request_window *window = new_window(8);
     play_pages(window, 6, 20, &now);
     fill(window, 2);
     request_window_throttled(window, now, now + 10);
@@ -328,9 +320,8 @@ static void a_window_of_one_has_no_room_for_speculation(void **state)
 
 static void more_may_be_in_flight_after_a_fall(void **state)
 {
-    (void)state;
+    struct request_window *window = *state;
     int64_t now = 0;
-    _cleanup_(request_window_destroyp) struct request_window *window = new_window(8);
     play_pages(window, 6, 20, &now);
     fill(window, 8);
     request_window_leave(window, 0, REQUEST_THROTTLED, now, now + 20);
@@ -350,9 +341,8 @@ static void more_may_be_in_flight_after_a_fall(void **state)
 
 static void speculation_stops_first_and_comes_back_last(void **state)
 {
-    (void)state;
+    struct request_window *window = *state;
     int64_t now = 0;
-    _cleanup_(request_window_destroyp) struct request_window *window = new_window(8);
     play_pages(window, 3, 20, &now); /* 5: the largest so far, though not the maximum */
     assert_idle(window, 5);
     play_event(window, &(struct event){now, now, REQUEST_THROTTLED, 0});
@@ -424,20 +414,20 @@ int main(void)
         cmocka_unit_test(the_maximum_holds_from_the_start),
         cmocka_unit_test(it_halves_once_a_round_trip_when_throttled),
         cmocka_unit_test(it_halves_when_the_smoothed_latency_has_doubled),
-        cmocka_unit_test(less_than_double_is_no_reason),
-        cmocka_unit_test(one_slow_page_is_no_reason),
-        cmocka_unit_test(a_local_account_does_not_make_it_jitter),
-        cmocka_unit_test(a_service_that_became_slower_for_good_is_borne),
-        cmocka_unit_test(a_service_that_became_faster_is_held_to_it),
-        cmocka_unit_test(what_was_usual_before_a_long_rest_is_forgotten),
-        cmocka_unit_test(what_is_in_flight_takes_room),
-        cmocka_unit_test(each_lane_has_a_window),
+        TEST_WITH(window, less_than_double_is_no_reason),
+        TEST_WITH(window, one_slow_page_is_no_reason),
+        TEST_WITH(window, a_local_account_does_not_make_it_jitter),
+        TEST_WITH(window, a_service_that_became_slower_for_good_is_borne),
+        TEST_WITH(window, a_service_that_became_faster_is_held_to_it),
+        TEST_WITH(window, what_was_usual_before_a_long_rest_is_forgotten),
+        TEST_WITH(window, what_is_in_flight_takes_room),
+        TEST_WITH(window, each_lane_has_a_window),
         cmocka_unit_test(all_lanes_have_four_windows_of_the_greatest_size),
-        cmocka_unit_test(what_cannot_wait_counts_too),
-        cmocka_unit_test(a_window_shrinks_when_the_repetition_begins_to_wait),
+        TEST_WITH(window, what_cannot_wait_counts_too),
+        TEST_WITH(window, a_window_shrinks_when_the_repetition_begins_to_wait),
         cmocka_unit_test(a_window_of_one_has_no_room_for_speculation),
-        cmocka_unit_test(more_may_be_in_flight_after_a_fall),
-        cmocka_unit_test(speculation_stops_first_and_comes_back_last),
+        TEST_WITH(window, more_may_be_in_flight_after_a_fall),
+        TEST_WITH(window, speculation_stops_first_and_comes_back_last),
         cmocka_unit_test(an_untimed_answer_makes_the_window_larger),
         cmocka_unit_test(any_thread_may_use_it),
     };

@@ -144,13 +144,14 @@ static void every_path_of_a_directory_is_the_same_directory(void **state)
     assert_one_directory(prefixes, ARRAY_SIZE(prefixes));
 }
 
+DEFINE_OBJECT_FIXTURE(local, new_local(), local_directories_destroy)
+
 static void a_level_shows_what_was_made_in_it(void **state)
 {
-    (void)state;
+    struct local_directories *local = *state;
     static const char *const paths[] = {"Tab/b",      "Tab/N+",          "Tab/a", "Tab/N+/New",
                                         "Tab/N+/Ne+", "Tab/N+/Ne+/News", "Uab/a", "Tab/N+/N",
                                         "Tab/N",      "Tab/#00"};
-    _cleanup_(local_directories_destroyp) struct local_directories *local = new_local();
     for (size_t i = 0; i < ARRAY_SIZE(paths); i++)
         assert_int_equal(add(local, paths[i]), strcmp(paths[i], "Tab/N") == 0);
     assert_listed(local, "Tab", " N+ a b "); /* first the empty key; N is in N+ already */
@@ -169,10 +170,9 @@ static void a_level_shows_what_was_made_in_it(void **state)
 /* However they were made. There are no prefixes in it. */
 static void a_flat_listing_shows_all_partitions_of_its_range(void **state)
 {
-    (void)state;
+    struct local_directories *local = *state;
     static const char *const paths[] = {"Tab/b",       "Tab/N+", "Tab/N+/New", "Tab/N+/Ne+/News",
                                         "Tab/.flat/c", "Tab/O+", "Tab/#00",    "Uab/a"};
-    _cleanup_(local_directories_destroyp) struct local_directories *local = new_local();
     for (size_t i = 0; i < ARRAY_SIZE(paths); i++)
         assert_int_equal(add(local, paths[i]), 0);
     assert_listed(local, "Tab/.flat", " New News b c ");
@@ -184,8 +184,7 @@ static void a_flat_listing_shows_all_partitions_of_its_range(void **state)
 /* rm -r of such a directory looks it up before its rmdir, but it is in no listing. */
 static void a_prefix_of_row_keys_is_local_and_never_listed(void **state)
 {
-    (void)state;
-    _cleanup_(local_directories_destroyp) struct local_directories *local = new_local();
+    struct local_directories *local = *state;
     assert_int_equal(add(local, "Tab/p/2024+"), 0);
     assert_true(has(local, "Tab/p/2024+"));
     assert_true(has(local, "Tab/.flat/p/2024+"));
@@ -200,8 +199,7 @@ static void a_prefix_of_row_keys_is_local_and_never_listed(void **state)
 
 static void what_is_above_a_local_directory_knows_it(void **state)
 {
-    (void)state;
-    _cleanup_(local_directories_destroyp) struct local_directories *local = new_local();
+    struct local_directories *local = *state;
     assert_int_equal(add(local, "Tab/Ne+"), 0);
     assert_true(has_below(local, "Tab"));
     assert_true(has_below(local, "Tab/N+"));
@@ -222,8 +220,7 @@ static void what_is_above_a_local_directory_knows_it(void **state)
 
 static void made_again_it_stays_where_it_is(void **state)
 {
-    (void)state;
-    _cleanup_(local_directories_destroyp) struct local_directories *local = new_local();
+    struct local_directories *local = *state;
     assert_int_equal(add(local, "Tab/N+/New"), 0);
     assert_int_equal(add(local, "Tab/New"), 1);
     assert_listed(local, "Tab/N+", "New ");
@@ -236,10 +233,9 @@ static void made_again_it_stays_where_it_is(void **state)
 
 static void all_of_a_table_go_with_it(void **state)
 {
-    (void)state;
+    struct local_directories *local = *state;
     static const char *const paths[] = {"Saa/a",   "Tab/a",  "Tab/N+", "Tab/N+/New",
                                         "Tab/#00", "Tabb/a", "Uab/a"};
-    _cleanup_(local_directories_destroyp) struct local_directories *local = new_local();
     for (size_t i = 0; i < ARRAY_SIZE(paths); i++)
         assert_int_equal(add(local, paths[i]), 0);
     local_directories_remove_table(local, "Tab");
@@ -263,8 +259,7 @@ static void keep_one(struct local_directories *local, const char *name, bool is_
 
 static void those_of_a_table_that_is_gone_end(void **state)
 {
-    (void)state;
-    _cleanup_(local_directories_destroyp) struct local_directories *local = new_local();
+    struct local_directories *local = *state;
     assert_int_equal(add(local, "Saa/a"), 0);
     assert_int_equal(add(local, "Tab/a"), 0);
     assert_int_equal(add(local, "Tab/b"), 0);
@@ -280,8 +275,7 @@ static void those_of_a_table_that_is_gone_end(void **state)
 
 static void an_answer_to_an_older_question_ends_none(void **state)
 {
-    (void)state;
-    _cleanup_(local_directories_destroyp) struct local_directories *local = new_local();
+    struct local_directories *local = *state;
     assert_int_equal(add(local, "Tab/a"), 0);
     assert_int_equal(add(local, "Tab/b"), 0);
     struct stamp asked = stamp_take(&orders, 0);
@@ -303,11 +297,10 @@ static void fill(struct local_directories *local, const char *path)
 
 static void those_that_hold_an_entity_are_not_empty(void **state)
 {
-    (void)state;
+    struct local_directories *local = *state;
     static const char *const paths[] = {"Tab/N+",  "Tab/N+/Ne+",    "Tab/N+/Ne+/New", "Tab/M+",
                                         "Tab/Na+", "Tab/Ne",        "Tab/New1",       "Tab/New+",
                                         "Tab/O+",  "Tab/New/2024+", "Tab/New1+"};
-    _cleanup_(local_directories_destroyp) struct local_directories *local = new_local();
     for (size_t i = 0; i < ARRAY_SIZE(paths); i++)
         assert_int_equal(add(local, paths[i]), 0);
     assert_int_equal(add(local, "Uab/New"), 0);
@@ -331,8 +324,7 @@ static const char *numbered(int i, int size)
 
 static void beyond_the_maximum_the_longest_unused_ends(void **state)
 {
-    (void)state;
-    _cleanup_(local_directories_destroyp) struct local_directories *local = new_local();
+    struct local_directories *local = *state;
     _cleanup_(buffer_finish) struct buffer listed;
     buffer_init(&listed, 1 << 20);
     for (int i = 0; i < LOCAL_DIRECTORIES_MAX; i++)
@@ -348,9 +340,8 @@ static void beyond_the_maximum_the_longest_unused_ends(void **state)
 /* Keys may be far longer than names. */
 static void memory_is_bounded(void **state)
 {
-    (void)state;
+    struct local_directories *local = *state;
     bool is_empty;
-    _cleanup_(local_directories_destroyp) struct local_directories *local = new_local();
     static char key[8000];
     struct directory parent = {.kind = DIRECTORY_AUTO, .table = "Tab", .range = RANGE_ALL};
     struct directory directory = {.kind = DIRECTORY_ENTITIES, .table = "Tab"};
@@ -428,8 +419,7 @@ static void threads_do_not_disturb_each_other(void **state)
 
 static void a_settled_directory_is_that_of_the_key(void **state)
 {
-    (void)state;
-    _cleanup_(local_directories_destroyp) struct local_directories *local = new_local();
+    struct local_directories *local = *state;
     struct place table = place_at("Tab");
     struct directory parent = place_directory(&table), unsettled = {.kind = DIRECTORY_ENTITIES,
                                                                     .table = "Tab",
@@ -462,20 +452,20 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_directory_is_local_until_it_is_removed),
         cmocka_unit_test(every_path_of_a_directory_is_the_same_directory),
-        cmocka_unit_test(a_level_shows_what_was_made_in_it),
-        cmocka_unit_test(a_flat_listing_shows_all_partitions_of_its_range),
-        cmocka_unit_test(a_prefix_of_row_keys_is_local_and_never_listed),
-        cmocka_unit_test(what_is_above_a_local_directory_knows_it),
-        cmocka_unit_test(made_again_it_stays_where_it_is),
-        cmocka_unit_test(all_of_a_table_go_with_it),
-        cmocka_unit_test(those_of_a_table_that_is_gone_end),
-        cmocka_unit_test(an_answer_to_an_older_question_ends_none),
-        cmocka_unit_test(those_that_hold_an_entity_are_not_empty),
-        cmocka_unit_test(beyond_the_maximum_the_longest_unused_ends),
-        cmocka_unit_test(memory_is_bounded),
+        TEST_WITH(local, a_level_shows_what_was_made_in_it),
+        TEST_WITH(local, a_flat_listing_shows_all_partitions_of_its_range),
+        TEST_WITH(local, a_prefix_of_row_keys_is_local_and_never_listed),
+        TEST_WITH(local, what_is_above_a_local_directory_knows_it),
+        TEST_WITH(local, made_again_it_stays_where_it_is),
+        TEST_WITH(local, all_of_a_table_go_with_it),
+        TEST_WITH(local, those_of_a_table_that_is_gone_end),
+        TEST_WITH(local, an_answer_to_an_older_question_ends_none),
+        TEST_WITH(local, those_that_hold_an_entity_are_not_empty),
+        TEST_WITH(local, beyond_the_maximum_the_longest_unused_ends),
+        TEST_WITH(local, memory_is_bounded),
         cmocka_unit_test(without_memory_nothing_changes),
         cmocka_unit_test(threads_do_not_disturb_each_other),
-        cmocka_unit_test(a_settled_directory_is_that_of_the_key),
+        TEST_WITH(local, a_settled_directory_is_that_of_the_key),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,10 +6,11 @@
 
 #include <limits.h>
 
+DEFINE_OBJECT_FIXTURE(cache, new_cache(LARGE), free_cache)
+
 static void rows_of_one_piece_follow(void **state)
 {
-    (void)state;
-    struct range_cache *cache = new_cache(LARGE);
+    struct range_cache *cache = *state;
     next(cache, "a", "z", "until a @-1");
     put(cache, "b", "m", "c e g", "x", 1);
     next(cache, "b", "z", "c=x e=x g=x @10");
@@ -22,13 +23,11 @@ static void rows_of_one_piece_follow(void **state)
     next(cache, "a", "z", "until a @-1");
     next(cache, "q", "z", "until q @-1");
     next(cache, "q", "q", "none @-1"); /* there is nothing in it */
-    free_cache(cache);
 }
 
 static void the_walk_goes_on_along_adjacent_pieces(void **state)
 {
-    (void)state;
-    struct range_cache *cache = new_cache(LARGE);
+    struct range_cache *cache = *state;
     put(cache, "a", "d", "b", "x", 3);
     put(cache, "d", "g", "", "", 2);
     put(cache, "g", "k", "h i", "y", 4);
@@ -39,13 +38,11 @@ static void the_walk_goes_on_along_adjacent_pieces(void **state)
     put(cache, "m", "z", "n", "x", 5);
     next(cache, "e", "h", "none @20");
     next(cache, "i\x01", "z", "until k @40");
-    free_cache(cache);
 }
 
 static void a_walk_over_very_many_pieces_comes_to_its_end(void **state)
 {
-    (void)state;
-    struct range_cache *cache = new_cache(LARGE);
+    struct range_cache *cache = *state;
     for (uint64_t i = 0; i < 2000; i++) {
         char lo[8], hi[8];
         (void)snprintf(lo, sizeof(lo), "p%04d", (int)i);
@@ -57,13 +54,11 @@ static void a_walk_over_very_many_pieces_comes_to_its_end(void **state)
     next(cache, "p0000", "p3", "until p2000 @10");
     put(cache, "p2000", "p3", "p2500", "x", 5000);
     next(cache, "p0000", "p3", "p2500=x @10");
-    free_cache(cache);
 }
 
 static void an_answer_must_be_fresh_enough(void **state)
 {
-    (void)state;
-    struct range_cache *cache = new_cache(LARGE);
+    struct range_cache *cache = *state;
     put(cache, "a", "d", "b", "x", 3);
     put(cache, "d", "g", "e", "y", 2);
     struct question question = ask("c", "g");
@@ -75,13 +70,11 @@ static void an_answer_must_be_fresh_enough(void **state)
     assert_answer(cache, &question, "until d @30");
     question.since = (struct stamp){0, 4};
     assert_answer(cache, &question, "until c @-1");
-    free_cache(cache);
 }
 
 static void keys_answer_questions_that_want_no_texts(void **state)
 {
-    (void)state;
-    struct range_cache *cache = new_cache(LARGE);
+    struct range_cache *cache = *state;
     put(cache, "a", "m", "b d", NULL, 1);
     next_key(cache, "a", "m", "b= d= @10");
     next(cache, "a", "m", "until b @10"); /* there is a row, its text is not known */
@@ -91,13 +84,11 @@ static void keys_answer_questions_that_want_no_texts(void **state)
     next(cache, "c", "m", "d=x @20");
     next_key(cache, "a", "m", "b= @10");
     next_key(cache, "b\x01", "m", "d=x @10");
-    free_cache(cache);
 }
 
 static void older_texts_stay_under_younger_keys(void **state)
 {
-    (void)state;
-    struct range_cache *cache = new_cache(LARGE);
+    struct range_cache *cache = *state;
     put(cache, "a", "m", "b d", "x", 1);
     put(cache, "a", "m", "b c", NULL, 2);
     next_key(cache, "a", "m", "b=x d=x @10"); /* fresh enough, and it is more */
@@ -117,13 +108,11 @@ static void older_texts_stay_under_younger_keys(void **state)
     assert_answer(cache, &question, "n=y @30");
     question.range.lo = B("g");
     assert_answer(cache, &question, "i=y n=y @30");
-    free_cache(cache);
 }
 
 static void a_row_of_a_page_is_superseded_by_a_younger_answer(void **state)
 {
-    (void)state;
-    struct range_cache *cache = new_cache(LARGE);
+    struct range_cache *cache = *state;
     _cleanup_(page_unrefp) struct page *page = page_of("a", "m", "b d f", "x");
     assert_int_equal(range_cache_superseded(cache, "t", page, 0, 0), SUPERSEDED_UNKNOWN);
     assert_int_equal(range_cache_put(cache, "t", page, at(2)), 0);
@@ -142,13 +131,11 @@ static void a_row_of_a_page_is_superseded_by_a_younger_answer(void **state)
     assert_int_equal(range_cache_superseded(cache, "t", page, 1, 0), SUPERSEDED_YES);
     assert_int_equal(range_cache_floor(cache, "t"), 5);
     assert_int_equal(range_cache_superseded(cache, "t", page, 1, 5), SUPERSEDED_UNKNOWN);
-    free_cache(cache);
 }
 
 static void nothing_older_lies_over_a_change_of_our_own(void **state)
 {
-    (void)state;
-    struct range_cache *cache = new_cache(LARGE);
+    struct range_cache *cache = *state;
     put(cache, "a", "z", "b c d", "old", 1);
     put(cache, "a", "z", "b c d", NULL, 2);
     put_change(cache, "c", "c\x01", "c", "new", 10);
@@ -166,13 +153,11 @@ static void nothing_older_lies_over_a_change_of_our_own(void **state)
     next(cache, "a", "c", "b=late @80");
     next(cache, "c", "z", "c=new @100");
     next(cache, "c\x01", "z", "none @80");
-    free_cache(cache);
 }
 
 static void tables_and_the_account_are_apart(void **state)
 {
-    (void)state;
-    struct range_cache *cache = new_cache(LARGE);
+    struct range_cache *cache = *state;
     put_in(cache, "t", "a", "z", "b", "x", 1);
     put_in(cache, "u", "a", "z", "c", "y", 2);
     put_in(cache, NULL, "t", "v", "t u", "", 3);
@@ -187,13 +172,11 @@ static void tables_and_the_account_are_apart(void **state)
     question = ask("a", "z");
     question.table = "u";
     assert_answer(cache, &question, "c=y @20");
-    free_cache(cache);
 }
 
 static void what_was_asked_before_a_drop_is_not_taken(void **state)
 {
-    (void)state;
-    struct range_cache *cache = new_cache(LARGE);
+    struct range_cache *cache = *state;
     put(cache, "a", "m", "b", "x", 1);
     put(cache, "m", "z", "n", "y", 7);
     range_cache_drop_table(cache, "t", at(5));
@@ -209,14 +192,12 @@ static void what_was_asked_before_a_drop_is_not_taken(void **state)
     put(cache, "a", "m", "b", "x", 8); /* also when nothing else is known of it */
     next(cache, "a", "z", "until a @-1");
     assert_int_equal(stats_of(cache).evicted, 0);
-    free_cache(cache);
 }
 
 /* Of more tables than are remembered: then it is asked again, of any table. */
 static void drops_of_very_many_tables_hold(void **state)
 {
-    (void)state;
-    struct range_cache *cache = new_cache(LARGE);
+    struct range_cache *cache = *state;
     put_in(cache, "u", "a", "z", "b", "x", 400);
     for (uint64_t i = 0; i < 300; i++) {
         char name[8];
@@ -234,7 +215,6 @@ static void drops_of_very_many_tables_hold(void **state)
     put_in(cache, "t0", "a", "z", "b", "x", 1300);
     put_in(cache, "t299", "a", "z", "b", "x", 1301);
     assert_int_equal(stats_of(cache).pages, 3);
-    free_cache(cache);
 }
 
 /* The nth allocation fails, and maybe all that follow; false when there are fewer. */
@@ -278,17 +258,17 @@ static void without_memory_the_older_is_forgotten(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_of_one_piece_follow),
-        cmocka_unit_test(the_walk_goes_on_along_adjacent_pieces),
-        cmocka_unit_test(a_walk_over_very_many_pieces_comes_to_its_end),
-        cmocka_unit_test(an_answer_must_be_fresh_enough),
-        cmocka_unit_test(keys_answer_questions_that_want_no_texts),
-        cmocka_unit_test(older_texts_stay_under_younger_keys),
-        cmocka_unit_test(a_row_of_a_page_is_superseded_by_a_younger_answer),
-        cmocka_unit_test(nothing_older_lies_over_a_change_of_our_own),
-        cmocka_unit_test(tables_and_the_account_are_apart),
-        cmocka_unit_test(what_was_asked_before_a_drop_is_not_taken),
-        cmocka_unit_test(drops_of_very_many_tables_hold),
+        TEST_WITH(cache, rows_of_one_piece_follow),
+        TEST_WITH(cache, the_walk_goes_on_along_adjacent_pieces),
+        TEST_WITH(cache, a_walk_over_very_many_pieces_comes_to_its_end),
+        TEST_WITH(cache, an_answer_must_be_fresh_enough),
+        TEST_WITH(cache, keys_answer_questions_that_want_no_texts),
+        TEST_WITH(cache, older_texts_stay_under_younger_keys),
+        TEST_WITH(cache, a_row_of_a_page_is_superseded_by_a_younger_answer),
+        TEST_WITH(cache, nothing_older_lies_over_a_change_of_our_own),
+        TEST_WITH(cache, tables_and_the_account_are_apart),
+        TEST_WITH(cache, what_was_asked_before_a_drop_is_not_taken),
+        TEST_WITH(cache, drops_of_very_many_tables_hold),
         cmocka_unit_test(without_memory_the_older_is_forgotten),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -148,10 +148,11 @@ static void a_position_is_claimed_once(void **state)
     pending_destroy(NULL);
 }
 
+DEFINE_OBJECT_FIXTURE(pending, new_pending(), end)
+
 static void callers_get_a_position_in_the_order_in_which_they_came(void **state)
 {
-    (void)state;
-    struct pending *pending = new_pending();
+    struct pending *pending = *state;
     struct claimer claimers[THREADS];
     assert_int_equal(claim(pending, "T", "a"), 0);
     for (size_t i = 0; i < THREADS; i++)
@@ -165,13 +166,11 @@ static void callers_get_a_position_in_the_order_in_which_they_came(void **state)
             assert_false(claimers[k].is_done);
         finish(&claimers[i]);
     }
-    end(pending);
 }
 
 static void a_cancelled_caller_claims_nothing(void **state)
 {
-    (void)state;
-    struct pending *pending = new_pending();
+    struct pending *pending = *state;
     struct claimer cancelled, next;
     assert_int_equal(claim(pending, "T", "b"), 0);
     start_waiting(&cancelled, pending, "abc", 1);
@@ -189,13 +188,11 @@ static void a_cancelled_caller_claims_nothing(void **state)
     wait_until_done(&next);
     assert_int_equal(next.r, 0);
     finish(&next);
-    end(pending);
 }
 
 static void a_caller_waits_up_to_its_deadline(void **state)
 {
-    (void)state;
-    struct pending *pending = new_pending();
+    struct pending *pending = *state;
     struct claimer late, patient;
     assert_int_equal(claim(pending, "T", "a"), 0);
     start_waiting(&late, pending, "a", 1);
@@ -214,7 +211,6 @@ static void a_caller_waits_up_to_its_deadline(void **state)
     wait_until_done(&patient);
     assert_int_equal(patient.r, 0);
     finish(&patient);
-    end(pending);
 }
 
 struct writer { /* a thread of the next test */
@@ -329,8 +325,7 @@ static void a_masked_position_is_gone(void **state)
 
 static void a_dropped_table_is_masked_by_its_name(void **state)
 {
-    (void)state;
-    struct pending *pending = new_pending();
+    struct pending *pending = *state;
     mask(pending, NULL, "Orders", "");
     assert_gone(pending, NULL, RANGE_ALL, "Orders ");
     assert_gone(pending, "Orders", RANGE_ALL, "");
@@ -344,13 +339,11 @@ static void a_dropped_table_is_masked_by_its_name(void **state)
     pending_unmask_version(pending, NULL, B("Orders"), B("2"));
     pending_unmask_version(pending, NULL, B("Orders"), B("2"));
     assert_gone(pending, NULL, RANGE_ALL, "");
-    end(pending);
 }
 
 static void of_many_dropped_tables_the_last_are_masked(void **state)
 {
-    (void)state;
-    struct pending *pending = new_pending();
+    struct pending *pending = *state;
     char name[16];
     mask(pending, "T", "a", "entity");
     for (int i = 0; i < PENDING_TABLES_MAX; i++) {
@@ -364,14 +357,12 @@ static void of_many_dropped_tables_the_last_are_masked(void **state)
     assert_mask(pending, NULL, "T00001", NULL);
     assert_mask(pending, NULL, "T00002", "1");
     assert_mask(pending, "T", "a", "entity");
-    end(pending);
 }
 
 /* The new version of a masked entity is stored under a claim. */
 static void masks_and_claims_do_not_touch_each_other(void **state)
 {
-    (void)state;
-    struct pending *pending = new_pending();
+    struct pending *pending = *state;
     mask(pending, "T", "b", "one");
     assert_int_equal(claim(pending, "T", "a"), 0);
     assert_int_equal(claim(pending, "T", "b"), 0);
@@ -387,7 +378,6 @@ static void masks_and_claims_do_not_touch_each_other(void **state)
     assert_gone(pending, "T", RANGE_ALL, "a ");
     assert_true(pending_is_consistent(pending));
     pending_unmask(pending, "T", B("a"));
-    end(pending);
 }
 
 static void without_memory_nothing_changes(void **state)
@@ -422,14 +412,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_position_is_claimed_once),
-        cmocka_unit_test(callers_get_a_position_in_the_order_in_which_they_came),
-        cmocka_unit_test(a_cancelled_caller_claims_nothing),
-        cmocka_unit_test(a_caller_waits_up_to_its_deadline),
+        TEST_WITH(pending, callers_get_a_position_in_the_order_in_which_they_came),
+        TEST_WITH(pending, a_cancelled_caller_claims_nothing),
+        TEST_WITH(pending, a_caller_waits_up_to_its_deadline),
         cmocka_unit_test(threads_change_two_positions_at_once),
         cmocka_unit_test(a_masked_position_is_gone),
-        cmocka_unit_test(a_dropped_table_is_masked_by_its_name),
-        cmocka_unit_test(of_many_dropped_tables_the_last_are_masked),
-        cmocka_unit_test(masks_and_claims_do_not_touch_each_other),
+        TEST_WITH(pending, a_dropped_table_is_masked_by_its_name),
+        TEST_WITH(pending, of_many_dropped_tables_the_last_are_masked),
+        TEST_WITH(pending, masks_and_claims_do_not_touch_each_other),
         cmocka_unit_test(without_memory_nothing_changes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -78,11 +78,12 @@ static void every_cell_of_the_table_is_so(void **state)
     }
 }
 
+DEFINE_OBJECT_FIXTURE(policy, new_policy(), delete_policy_destroy)
+
 /* Also one that a drain reports of queued deletes. */
 static void after_a_failure_the_count_begins_again(void **state)
 {
-    (void)state;
-    _cleanup_(delete_policy_destroyp) struct delete_policy *policy = new_policy();
+    struct delete_policy *policy = *state;
     fill(policy, RM, 0);
     delete_policy_answered(policy, RM, false, 0);
     assert_begins(policy, RM, 0);
@@ -95,8 +96,7 @@ static void after_a_failure_the_count_begins_again(void **state)
 
 static void each_process_has_a_burst_of_its_own(void **state)
 {
-    (void)state;
-    _cleanup_(delete_policy_destroyp) struct delete_policy *policy = new_policy();
+    struct delete_policy *policy = *state;
     fill(policy, RM, 0);
     assert_begins(policy, FIND, 0);
     delete_policy_answered(policy, FIND, false, 0);
@@ -106,8 +106,7 @@ static void each_process_has_a_burst_of_its_own(void **state)
 /* It may be any process of another pid namespace. */
 static void process_0_is_not_remembered(void **state)
 {
-    (void)state;
-    _cleanup_(delete_policy_destroyp) struct delete_policy *policy = new_policy();
+    struct delete_policy *policy = *state;
     send_some(policy, 0, 1000, true, 0);
     assert_unlink(policy, 0, true, 0, DELETE_NOW);
     for (uint64_t process = 1; process <= DELETE_POLICY_PROCESSES; process++)
@@ -119,8 +118,7 @@ static void process_0_is_not_remembered(void **state)
 
 static void the_65th_process_takes_the_place_of_the_longest_unused(void **state)
 {
-    (void)state;
-    _cleanup_(delete_policy_destroyp) struct delete_policy *policy = new_policy();
+    struct delete_policy *policy = *state;
     const uint64_t last = DELETE_POLICY_PROCESSES;
     for (uint64_t process = 1; process <= last; process++)
         fill(policy, process, 0);
@@ -141,8 +139,7 @@ static void the_65th_process_takes_the_place_of_the_longest_unused(void **state)
 
 static void a_burst_ends_with_a_rest(void **state)
 {
-    (void)state;
-    _cleanup_(delete_policy_destroyp) struct delete_policy *policy = new_policy();
+    struct delete_policy *policy = *state;
     fill(policy, RM, 0);
     assert_unlink(policy, RM, false, REST - 1, DELETE_QUEUED);
     assert_unlink(policy, RM, false, 2 * REST - 2, DELETE_QUEUED);
@@ -152,8 +149,7 @@ static void a_burst_ends_with_a_rest(void **state)
 /* A service that takes 5 s for each delete. */
 static void a_slow_answer_is_no_rest(void **state)
 {
-    (void)state;
-    _cleanup_(delete_policy_destroyp) struct delete_policy *policy = new_policy();
+    struct delete_policy *policy = *state;
     int64_t now_ms = 0;
     for (int i = 0; i < FIRST; i++) {
         assert_unlink(policy, RM, false, now_ms, DELETE_NOW);
@@ -167,8 +163,7 @@ static void a_slow_answer_is_no_rest(void **state)
 /* Threads that unlink in several directories: until the first answer each waits for its own. */
 static void unlinks_without_an_answer_count(void **state)
 {
-    (void)state;
-    _cleanup_(delete_policy_destroyp) struct delete_policy *policy = new_policy();
+    struct delete_policy *policy = *state;
     for (int thread = 0; thread < 10; thread++)
         assert_unlink(policy, RM, thread % 2, 0, DELETE_NOW);
     delete_policy_answered(policy, RM, true, 0);
@@ -369,13 +364,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_16_of_a_process_that_has_not_listed_are_sent_at_once),
         cmocka_unit_test(every_cell_of_the_table_is_so),
-        cmocka_unit_test(after_a_failure_the_count_begins_again),
-        cmocka_unit_test(each_process_has_a_burst_of_its_own),
-        cmocka_unit_test(process_0_is_not_remembered),
-        cmocka_unit_test(the_65th_process_takes_the_place_of_the_longest_unused),
-        cmocka_unit_test(a_burst_ends_with_a_rest),
-        cmocka_unit_test(a_slow_answer_is_no_rest),
-        cmocka_unit_test(unlinks_without_an_answer_count),
+        TEST_WITH(policy, after_a_failure_the_count_begins_again),
+        TEST_WITH(policy, each_process_has_a_burst_of_its_own),
+        TEST_WITH(policy, process_0_is_not_remembered),
+        TEST_WITH(policy, the_65th_process_takes_the_place_of_the_longest_unused),
+        TEST_WITH(policy, a_burst_ends_with_a_rest),
+        TEST_WITH(policy, a_slow_answer_is_no_rest),
+        TEST_WITH(policy, unlinks_without_an_answer_count),
         cmocka_unit_test(random_events_are_decided_as_by_a_model),
         cmocka_unit_test(threads_send_no_more_than_the_first),
         cmocka_unit_test(without_memory_there_is_none),

@@ -66,10 +66,11 @@ static void a_process_knows_what_it_read_last(void **state)
     read_versions_destroy(NULL);
 }
 
+DEFINE_OBJECT_FIXTURE(versions, new_versions(), read_versions_destroy)
+
 static void entities_of_other_tables_and_partitions_are_others(void **state)
 {
-    (void)state;
-    _cleanup_(read_versions_destroyp) struct read_versions *versions = new_versions();
+    struct read_versions *versions = *state;
     static const struct address others[] = {
         {"Table", BYTES_LITERAL("p\0ff")},  {"Table", BYTES_LITERAL("p\0")},
         {"Table", BYTES_LITERAL("pf\0")},   {"Table", BYTES_LITERAL("q\0f")},
@@ -86,8 +87,7 @@ static void entities_of_other_tables_and_partitions_are_others(void **state)
 
 static void a_version_is_forgotten_for_its_process_alone(void **state)
 {
-    (void)state;
-    _cleanup_(read_versions_destroyp) struct read_versions *versions = new_versions();
+    struct read_versions *versions = *state;
     for (uint64_t process = VIM; process <= GREP; process++) {
         note(versions, process, "f", "one");
         note(versions, process, "g", "two");
@@ -189,8 +189,7 @@ static void a_lost_version_is_told_or_replaced(void **state)
 
 static void a_process_evicts_its_own_longest_unused_entity(void **state)
 {
-    (void)state;
-    _cleanup_(read_versions_destroyp) struct read_versions *versions = new_versions();
+    struct read_versions *versions = *state;
     note(versions, VIM, "f", "one");
     for (int i = 0; i < READ_VERSIONS_EACH; i++)
         read_versions_note(versions, GREP, numbered(i), B("etag"));
@@ -207,8 +206,7 @@ static void a_process_evicts_its_own_longest_unused_entity(void **state)
 
 static void the_longest_unused_process_is_evicted(void **state)
 {
-    (void)state;
-    _cleanup_(read_versions_destroyp) struct read_versions *versions = new_versions();
+    struct read_versions *versions = *state;
     for (uint64_t process = 1; process <= READ_VERSIONS_PROCESSES; process++)
         note(versions, process, "f", "one");
     assert_version(versions, 1, "f", "one");
@@ -220,10 +218,9 @@ static void the_longest_unused_process_is_evicted(void **state)
 /* The longest keys: whole processes are evicted before the maximum is exceeded. */
 static void memory_is_bounded(void **state)
 {
-    (void)state;
+    struct read_versions *versions = *state;
     static char position[60000];
     struct address address = {"Table", {position, sizeof(position)}};
-    _cleanup_(read_versions_destroyp) struct read_versions *versions = new_versions();
     size_t most = READ_VERSIONS_MAX_BYTES / sizeof(position), kept = 0;
     for (uint64_t process = 1; process <= 1000; process++)
         read_versions_note(versions, process, address, B("etag"));
@@ -240,8 +237,7 @@ static void memory_is_bounded(void **state)
 /* Else other processes would be evicted for it. */
 static void what_is_forgotten_does_not_count(void **state)
 {
-    (void)state;
-    _cleanup_(read_versions_destroyp) struct read_versions *versions = new_versions();
+    struct read_versions *versions = *state;
     note(versions, GREP, "f", "one");
     note(versions, VIM, "f", "one");
     for (size_t i = 0; i < READ_VERSIONS_MAX_BYTES / 64; i++) { /* a record takes more */
@@ -316,8 +312,7 @@ static void assert_stored(struct read_versions *versions, struct address address
 
 static void what_the_mount_stored_last_is_known(void **state)
 {
-    (void)state;
-    _cleanup_(read_versions_destroyp) struct read_versions *versions = new_versions();
+    struct read_versions *versions = *state;
     assert_stored(versions, entity("f"), "");
     read_versions_note_stored(versions, entity("f"), B("one"));
     read_versions_note_stored(versions, entity("f"), B("two"));
@@ -333,8 +328,7 @@ static void what_the_mount_stored_last_is_known(void **state)
 /* So a store that depends on it is refused, and does not overwrite without a precondition. */
 static void a_version_with_a_long_etag_is_another_one_and_not_unknown(void **state)
 {
-    (void)state;
-    _cleanup_(read_versions_destroyp) struct read_versions *versions = new_versions();
+    struct read_versions *versions = *state;
     char longest[ETAG_SIZE_MAX + 2];
     memset(longest, 'x', sizeof(longest));
     for (size_t size = ETAG_SIZE_MAX; size <= sizeof(longest); size++) {
@@ -352,18 +346,18 @@ static void a_version_with_a_long_etag_is_another_one_and_not_unknown(void **sta
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_the_mount_stored_last_is_known),
+        TEST_WITH(versions, what_the_mount_stored_last_is_known),
         cmocka_unit_test(a_process_knows_what_it_read_last),
-        cmocka_unit_test(entities_of_other_tables_and_partitions_are_others),
-        cmocka_unit_test(a_version_is_forgotten_for_its_process_alone),
+        TEST_WITH(versions, entities_of_other_tables_and_partitions_are_others),
+        TEST_WITH(versions, a_version_is_forgotten_for_its_process_alone),
         cmocka_unit_test(of_unseen_processes_the_oldest_version_counts),
         cmocka_unit_test(a_queued_text_has_its_version_later),
         cmocka_unit_test(a_lost_version_is_told_or_replaced),
-        cmocka_unit_test(a_process_evicts_its_own_longest_unused_entity),
-        cmocka_unit_test(the_longest_unused_process_is_evicted),
-        cmocka_unit_test(memory_is_bounded),
-        cmocka_unit_test(a_version_with_a_long_etag_is_another_one_and_not_unknown),
-        cmocka_unit_test(what_is_forgotten_does_not_count),
+        TEST_WITH(versions, a_process_evicts_its_own_longest_unused_entity),
+        TEST_WITH(versions, the_longest_unused_process_is_evicted),
+        TEST_WITH(versions, memory_is_bounded),
+        TEST_WITH(versions, a_version_with_a_long_etag_is_another_one_and_not_unknown),
+        TEST_WITH(versions, what_is_forgotten_does_not_count),
         cmocka_unit_test(without_memory_a_version_is_unknown),
         cmocka_unit_test(threads_do_not_disturb_each_other),
     };

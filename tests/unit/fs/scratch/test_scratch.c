@@ -81,10 +81,11 @@ static void assert_listed(struct scratch *scratch, struct address directory, con
     assert_string_equal(buffer_string(&shown), expected);
 }
 
+DEFINE_OBJECT_FIXTURE(scratch, new_scratch(), scratch_destroy)
+
 static void a_file_is_in_the_directory_where_it_was_made(void **state)
 {
-    (void)state;
-    _cleanup_(scratch_destroyp) struct scratch *scratch = new_scratch();
+    struct scratch *scratch = *state;
     struct scratch_file *file = make(scratch, p, ".f.swp"), *again = NULL;
     assert_int_equal(scratch_make(scratch, p, B(".f.swp"), &none, &again), -EEXIST);
     assert_null(again);
@@ -110,8 +111,7 @@ static struct directory directory_of(enum directory_kind kind, struct bytes lo, 
 
 static void a_directory_that_has_files_below_it(void **state)
 {
-    (void)state;
-    _cleanup_(scratch_destroyp) struct scratch *scratch = new_scratch();
+    struct scratch *scratch = *state;
     make_closed(scratch, (struct address){"t", {"Ne", 3}}, "a~", "");
     const struct {
         struct directory directory;
@@ -139,8 +139,7 @@ static void a_directory_that_has_files_below_it(void **state)
 
 static void a_text_is_written_anywhere(void **state)
 {
-    (void)state;
-    _cleanup_(scratch_destroyp) struct scratch *scratch = new_scratch();
+    struct scratch *scratch = *state;
     struct scratch_file *file = make(scratch, p, "f~");
     _cleanup_(buffer_finish) struct buffer part = {.max = 100};
     assert_text(file, B(""));
@@ -163,8 +162,7 @@ static void a_text_is_written_anywhere(void **state)
 
 static void a_text_is_resized(void **state)
 {
-    (void)state;
-    _cleanup_(scratch_destroyp) struct scratch *scratch = new_scratch();
+    struct scratch *scratch = *state;
     struct scratch_file *file = make(scratch, p, "f~");
     write_at(file, "hello", 0);
     assert_int_equal(scratch_file_resize(file, 2, 2), 0);
@@ -192,8 +190,7 @@ static void assert_attributes(struct scratch_file *file, mode_t mode, int64_t mt
 
 static void mode_time_and_owner_are_kept(void **state)
 {
-    (void)state;
-    _cleanup_(scratch_destroyp) struct scratch *scratch = new_scratch();
+    struct scratch *scratch = *state;
     _cleanup_(scratch_file_unrefp) struct scratch_file *file = NULL;
     const struct scratch_attributes begin = {
         .size = 9, .number = 77, .mode = 0640, .uid = 12, .gid = 13, .mtime_100ns = 5};
@@ -216,9 +213,8 @@ static void mode_time_and_owner_are_kept(void **state)
 /* What does not fit changes nothing. */
 static void the_budget_is_one_for_all(void **state)
 {
-    (void)state;
+    struct scratch *scratch = *state;
     static char large[MAX_BYTES + 1];
-    _cleanup_(scratch_destroyp) struct scratch *scratch = new_scratch();
     struct scratch_file *first = make(scratch, p, "a~"), *second, *refused = NULL;
     memset(large, 'x', sizeof(large));
     assert_int_equal(scratch_file_write(first, (struct bytes){large, FULL + 1}, 0, false, 2),
@@ -252,8 +248,7 @@ static void the_budget_is_one_for_all(void **state)
 /* A text that comes in small pieces. */
 static void what_is_left_can_be_filled_to_the_last_byte(void **state)
 {
-    (void)state;
-    _cleanup_(scratch_destroyp) struct scratch *scratch = new_scratch();
+    struct scratch *scratch = *state;
     struct scratch_file *file = make(scratch, p, "a~");
     for (size_t i = 0; i < FULL; i++)
         assert_int_equal(scratch_file_write(file, B("z"), i, false, 2), 0);
@@ -264,8 +259,7 @@ static void what_is_left_can_be_filled_to_the_last_byte(void **state)
 
 static void a_file_that_is_unlinked_lives_until_it_is_closed(void **state)
 {
-    (void)state;
-    _cleanup_(scratch_destroyp) struct scratch *scratch = new_scratch();
+    struct scratch *scratch = *state;
     struct scratch_file *file = make(scratch, p, "f~");
     write_at(file, "old", 0);
     assert_int_equal(scratch_unlink(file), 0);
@@ -284,8 +278,7 @@ static void a_file_that_is_unlinked_lives_until_it_is_closed(void **state)
 
 static void a_file_is_renamed(void **state)
 {
-    (void)state;
-    _cleanup_(scratch_destroyp) struct scratch *scratch = new_scratch();
+    struct scratch *scratch = *state;
     struct scratch_file *file = make(scratch, p, "f~"), *old = make(scratch, q, "g~");
     write_at(file, "file", 0);
     write_at(old, "replaced", 0);
@@ -311,8 +304,7 @@ static void a_file_is_renamed(void **state)
 /* The kernel may keep a node for long. */
 static void of_a_file_that_has_ended_a_node_keeps_no_text(void **state)
 {
-    (void)state;
-    _cleanup_(scratch_destroyp) struct scratch *scratch = new_scratch();
+    struct scratch *scratch = *state;
     struct scratch_file *file = make(scratch, p, "f~");
     struct node_file *node_file = scratch_node_file(file);
     node_file->ops->ref(node_file);
@@ -350,8 +342,7 @@ static void assert_backup(struct scratch_file *file, const char *table, struct b
 
 static void a_file_is_the_backup_of_an_entity(void **state)
 {
-    (void)state;
-    _cleanup_(scratch_destroyp) struct scratch *scratch = new_scratch();
+    struct scratch *scratch = *state;
     struct scratch_file *file = make(scratch, p, "f~");
     char position[] = "p\0f";
     const struct address entity = {"t", {position, 3}}, next = {"u", {position, 3}};
@@ -496,8 +487,7 @@ static void threads_share_the_files(void **state)
 
 static void a_sealed_file_keeps_its_text(void **state)
 {
-    (void)state;
-    _cleanup_(scratch_destroyp) struct scratch *scratch = new_scratch();
+    struct scratch *scratch = *state;
     struct scratch_file *file = make(scratch, p, "a~");
     struct scratch_attributes attributes;
     write_at(file, "text", 0);
@@ -522,8 +512,7 @@ static void a_sealed_file_keeps_its_text(void **state)
 
 static void files_of_a_settled_directory_get_into_that_of_the_key(void **state)
 {
-    (void)state;
-    _cleanup_(scratch_destroyp) struct scratch *scratch = new_scratch();
+    struct scratch *scratch = *state;
     static const struct address unsettled = {"t", {"u\xfe\x01", 4}},
                                 beside = {"t", {"u\xfe\x02", 4}};
     const struct settlement settlement = {"t", B("u\xfe\x01"), B("p")};
@@ -546,10 +535,9 @@ static void files_of_a_settled_directory_get_into_that_of_the_key(void **state)
 
 static void a_directory_holds_files(void **state)
 {
-    (void)state;
+    struct scratch *scratch = *state;
     static const struct scratch_attributes directory = {.number = 7, .is_directory = true};
     static const struct address inside = {"t", {"p\0.d", 4}};
-    _cleanup_(scratch_destroyp) struct scratch *scratch = new_scratch();
     struct scratch_file *made, *file, *absent;
     assert_int_equal(scratch_make(scratch, inside, B("x.json"), &none, &absent), -ENOENT);
     assert_int_equal(scratch_make(scratch, p, B(".d"), &directory, &made), 0);
@@ -575,23 +563,23 @@ static void a_directory_holds_files(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_file_is_in_the_directory_where_it_was_made),
-        cmocka_unit_test(a_directory_that_has_files_below_it),
-        cmocka_unit_test(a_directory_holds_files),
-        cmocka_unit_test(a_text_is_written_anywhere),
-        cmocka_unit_test(a_text_is_resized),
-        cmocka_unit_test(mode_time_and_owner_are_kept),
-        cmocka_unit_test(the_budget_is_one_for_all),
-        cmocka_unit_test(what_is_left_can_be_filled_to_the_last_byte),
-        cmocka_unit_test(a_file_that_is_unlinked_lives_until_it_is_closed),
-        cmocka_unit_test(a_file_is_renamed),
-        cmocka_unit_test(of_a_file_that_has_ended_a_node_keeps_no_text),
-        cmocka_unit_test(a_file_is_the_backup_of_an_entity),
+        TEST_WITH(scratch, a_file_is_in_the_directory_where_it_was_made),
+        TEST_WITH(scratch, a_directory_that_has_files_below_it),
+        TEST_WITH(scratch, a_directory_holds_files),
+        TEST_WITH(scratch, a_text_is_written_anywhere),
+        TEST_WITH(scratch, a_text_is_resized),
+        TEST_WITH(scratch, mode_time_and_owner_are_kept),
+        TEST_WITH(scratch, the_budget_is_one_for_all),
+        TEST_WITH(scratch, what_is_left_can_be_filled_to_the_last_byte),
+        TEST_WITH(scratch, a_file_that_is_unlinked_lives_until_it_is_closed),
+        TEST_WITH(scratch, a_file_is_renamed),
+        TEST_WITH(scratch, of_a_file_that_has_ended_a_node_keeps_no_text),
+        TEST_WITH(scratch, a_file_is_the_backup_of_an_entity),
         cmocka_unit_test(what_is_worth_it_is_kept_at_unmount),
         cmocka_unit_test(out_of_memory_is_told_and_nothing_is_lost),
         cmocka_unit_test(threads_share_the_files),
-        cmocka_unit_test(a_sealed_file_keeps_its_text),
-        cmocka_unit_test(files_of_a_settled_directory_get_into_that_of_the_key),
+        TEST_WITH(scratch, a_sealed_file_keeps_its_text),
+        TEST_WITH(scratch, files_of_a_settled_directory_get_into_that_of_the_key),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

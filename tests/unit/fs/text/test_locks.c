@@ -67,10 +67,11 @@ static int set_flock(struct locks *locks, struct locked_file *file, int type, ui
     return locks_set(locks, file, handle, &lock, waiter);
 }
 
+DEFINE_OBJECT_FIXTURE(locks, new_locks(), locks_destroy)
+
 static void a_lock_excludes_others(void **state)
 {
-    (void)state;
-    _cleanup_(locks_destroyp) struct locks *locks = new_locks();
+    struct locks *locks = *state;
     struct locked_file *one = open_file(locks, "a"), *two = open_file(locks, "a"),
                        *other = open_file(locks, "b");
     assert_ptr_equal(one, two);
@@ -100,8 +101,7 @@ static void a_lock_excludes_others(void **state)
 
 static void what_waits_is_answered(void **state)
 {
-    (void)state;
-    _cleanup_(locks_destroyp) struct locks *locks = new_locks();
+    struct locks *locks = *state;
     struct locked_file *file = open_file(locks, "a");
     struct waiter waiters[WAITERS] = {{0}};
     assert_int_equal(set_flock(locks, file, F_WRLCK, 100, NULL), 0);
@@ -127,8 +127,7 @@ static void what_waits_is_answered(void **state)
 /* As flock(2) says: the old lock is gone, also if the new one is refused. */
 static void a_conversion_of_flock_is_not_atomic(void **state)
 {
-    (void)state;
-    _cleanup_(locks_destroyp) struct locks *locks = new_locks();
+    struct locks *locks = *state;
     struct locked_file *file = open_file(locks, "a");
     struct waiter waiter = {0};
     assert_int_equal(set_flock(locks, file, F_RDLCK, 1, NULL), 0);
@@ -144,8 +143,7 @@ static void a_conversion_of_flock_is_not_atomic(void **state)
 /* What waits for a part of its own range gives up the rest of it when it is granted. */
 static void a_granted_lock_lets_others_in(void **state)
 {
-    (void)state;
-    _cleanup_(locks_destroyp) struct locks *locks = new_locks();
+    struct locks *locks = *state;
     struct locked_file *file = open_file(locks, "a");
     struct waiter first = {0}, second = {0};
     assert_int_equal(set(locks, file, F_WRLCK, 1, 0, 10), 0);
@@ -160,8 +158,7 @@ static void a_granted_lock_lets_others_in(void **state)
 
 static void a_rename_moves_the_locks(void **state)
 {
-    (void)state;
-    _cleanup_(locks_destroyp) struct locks *locks = new_locks();
+    struct locks *locks = *state;
     struct locked_file *a = open_file(locks, "a"), *b = open_file(locks, "b");
     struct waiter waiter = {0};
     assert_int_equal(set_flock(locks, a, F_WRLCK, 1, NULL), 0);
@@ -185,8 +182,7 @@ static void a_rename_moves_the_locks(void **state)
 
 static void there_is_a_maximum(void **state)
 {
-    (void)state;
-    _cleanup_(locks_destroyp) struct locks *locks = new_locks();
+    struct locks *locks = *state;
     struct locked_file *file = open_file(locks, "a");
     for (uint64_t owner = 0; owner < LOCKS_MAX; owner++)
         assert_int_equal(set(locks, file, F_RDLCK, owner, 0, 0), 0);
@@ -225,9 +221,8 @@ static void assert_model(struct locks *locks, struct locked_file *file, const st
 
 static void random_ranges_are_those_of_a_model(void **state)
 {
-    (void)state;
+    struct locks *locks = *state;
     static const int types[] = {F_RDLCK, F_WRLCK, F_UNLCK};
-    _cleanup_(locks_destroyp) struct locks *locks = new_locks();
     struct locked_file *file = open_file(locks, "a");
     struct model model = {0};
     uint64_t seed = 7;
@@ -248,13 +243,13 @@ static void random_ranges_are_those_of_a_model(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_lock_excludes_others),
-        cmocka_unit_test(what_waits_is_answered),
-        cmocka_unit_test(a_conversion_of_flock_is_not_atomic),
-        cmocka_unit_test(a_granted_lock_lets_others_in),
-        cmocka_unit_test(a_rename_moves_the_locks),
-        cmocka_unit_test(there_is_a_maximum),
-        cmocka_unit_test(random_ranges_are_those_of_a_model),
+        TEST_WITH(locks, a_lock_excludes_others),
+        TEST_WITH(locks, what_waits_is_answered),
+        TEST_WITH(locks, a_conversion_of_flock_is_not_atomic),
+        TEST_WITH(locks, a_granted_lock_lets_others_in),
+        TEST_WITH(locks, a_rename_moves_the_locks),
+        TEST_WITH(locks, there_is_a_maximum),
+        TEST_WITH(locks, random_ranges_are_those_of_a_model),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

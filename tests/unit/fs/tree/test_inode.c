@@ -7,10 +7,11 @@
 
 #define MAX_NODES 1000000
 
+DEFINE_OBJECT_FIXTURE(table, new_table(MAX_NODES), inode_table_destroy)
+
 static void a_node_is_one_version(void **state)
 {
-    (void)state;
-    _cleanup_(inode_table_destroyp) struct inode_table *table = new_table(MAX_NODES);
+    struct inode_table *table = *state;
     const struct inode *first = enter(table, INODE_ROOT, "a", "v1");
     assert_ptr_equal(enter(table, INODE_ROOT, "a", "v1"), first);
     assert_number(table, first, "a");
@@ -34,14 +35,13 @@ static void a_node_is_one_version(void **state)
 /* An ETag that is made of the Timestamp is not kept, and yet tells versions apart. */
 static void a_regular_etag_is_a_version_like_any_other(void **state)
 {
-    (void)state;
+    struct inode_table *table = *state;
     static const char one[] = "W/\"datetime'1970-01-01T00%3A00%3A00.0000001Z'\"",
                       two[] = "W/\"datetime'1970-01-01T00%3A00%3A00.0000002Z'\"",
                       short_one[] = "W/\"datetime'1970-01-01T00%3A00%3A00.000001Z'\"";
     const struct version versions[] = {{B(one), 9, 1}, {B(two), 9, 2},        {B(one), 9, 2},
                                        {B(two), 9, 1}, {B(short_one), 9, 10}, {B(""), 9, 1},
                                        {B(one), 8, 1}};
-    _cleanup_(inode_table_destroyp) struct inode_table *table = new_table(MAX_NODES);
     for (size_t i = 0; i < ARRAY_SIZE(versions); i++) {
         struct place place = place_of("a");
         const struct inode *node =
@@ -55,8 +55,7 @@ static void a_regular_etag_is_a_version_like_any_other(void **state)
 
 static void what_is_forgotten_is_gone_and_ids_are_never_used_again(void **state)
 {
-    (void)state;
-    _cleanup_(inode_table_destroyp) struct inode_table *table = new_table(MAX_NODES);
+    struct inode_table *table = *state;
     uint64_t id = enter(table, INODE_ROOT, "a", "v1")->id;
     (void)enter(table, INODE_ROOT, "a", "v1");
     inode_table_forget(table, id, 1);
@@ -73,8 +72,7 @@ static void what_is_forgotten_is_gone_and_ids_are_never_used_again(void **state)
 
 static void the_text_stays_while_it_is_open(void **state)
 {
-    (void)state;
-    _cleanup_(inode_table_destroyp) struct inode_table *table = new_table(MAX_NODES);
+    struct inode_table *table = *state;
     struct entity entity = {page_of("", "\xff", "r", "text"), 0}, found = {0};
     uint64_t id = enter(table, 1, "a", "v1")->id;
     assert_false(inode_table_open_text(table, id, &found));
@@ -191,8 +189,7 @@ static void a_new_file_has_no_version(void **state)
 
 static void two_lookups_answer_one_minted_node(void **state)
 {
-    (void)state;
-    _cleanup_(inode_table_destroyp) struct inode_table *table = new_table(MAX_NODES);
+    struct inode_table *table = *state;
     const struct inode *minted = enter_own(table, "a", NULL);
     assert_ptr_equal(inode_table_enter_again(table, minted->id, INODE_ROOT, B("a")), minted);
     assert_null(inode_table_enter_again(table, minted->id, INODE_ROOT, B("b")));
@@ -281,9 +278,8 @@ static int named(struct inode_table *table, const char *name, struct bytes posit
 
 static void a_name_tells_the_position_and_the_etag_that_was_shown(void **state)
 {
-    (void)state;
+    struct inode_table *table = *state;
     static const char regular[] = "W/\"datetime'1970-01-01T00%3A00%3A00.0000001Z'\"";
-    _cleanup_(inode_table_destroyp) struct inode_table *table = new_table(MAX_NODES);
     struct place partition, place;
     assert_int_equal(place_root("table", DIRECTORY_FLAT, &partition), 0);
     assert_int_equal(place_child(&partition, B("p"), &place), 0);
@@ -368,9 +364,8 @@ static const struct inode *enter_in(struct inode_table *table, const struct inod
 /* A directory's node, and that of a file in it: the pointers that handlers have stay. */
 static void places_are_settled(void **state)
 {
-    (void)state;
+    struct inode_table *table = *state;
     char name[NAME_MAX_BYTES + 1];
-    _cleanup_(inode_table_destroyp) struct inode_table *table = new_table(MAX_NODES);
     struct place of_table, cut, place;
     const struct inode *root = inode_table_find(table, INODE_ROOT);
     memset(name, 'k', sizeof(name));
@@ -398,21 +393,21 @@ static void places_are_settled(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_node_is_one_version),
-        cmocka_unit_test(a_regular_etag_is_a_version_like_any_other),
-        cmocka_unit_test(what_is_forgotten_is_gone_and_ids_are_never_used_again),
-        cmocka_unit_test(the_text_stays_while_it_is_open),
+        TEST_WITH(table, a_node_is_one_version),
+        TEST_WITH(table, a_regular_etag_is_a_version_like_any_other),
+        TEST_WITH(table, what_is_forgotten_is_gone_and_ids_are_never_used_again),
+        TEST_WITH(table, the_text_stays_while_it_is_open),
         cmocka_unit_test(a_writer_has_a_node_of_its_own),
         cmocka_unit_test(a_name_has_one_node_of_a_file),
         cmocka_unit_test(a_new_file_has_no_version),
-        cmocka_unit_test(two_lookups_answer_one_minted_node),
+        TEST_WITH(table, two_lookups_answer_one_minted_node),
         cmocka_unit_test(an_ended_file_leaves_its_node),
         cmocka_unit_test(the_first_open_gives_a_minted_node_its_writer),
         cmocka_unit_test(a_writers_node_keeps_no_open_text),
-        cmocka_unit_test(a_name_tells_the_position_and_the_etag_that_was_shown),
+        TEST_WITH(table, a_name_tells_the_position_and_the_etag_that_was_shown),
         cmocka_unit_test(threads_share_the_table),
         cmocka_unit_test(threads_mint_nodes_of_one_name),
-        cmocka_unit_test(places_are_settled),
+        TEST_WITH(table, places_are_settled),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

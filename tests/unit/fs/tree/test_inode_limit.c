@@ -32,10 +32,11 @@ static void above_half_of_the_limit_the_table_is_half_full(void **state)
     assert_false(inode_table_is_half_full(table));
 }
 
+DEFINE_OBJECT_FIXTURE(table, new_table(MAX_NODES), inode_table_destroy)
+
 static void near_the_limit_there_is_an_excess(void **state)
 {
-    (void)state;
-    _cleanup_(inode_table_destroyp) struct inode_table *table = new_table(MAX_NODES);
+    struct inode_table *table = *state;
     struct node_upkeep upkeep;
     (void)enter_many(table, 1, MANY); /* and the root's */
     assert_true(inode_table_wait(table, &upkeep));
@@ -52,8 +53,7 @@ static void near_the_limit_there_is_an_excess(void **state)
 
 static void much_that_is_forgotten_is_told(void **state)
 {
-    (void)state;
-    _cleanup_(inode_table_destroyp) struct inode_table *table = new_table(MAX_NODES);
+    struct inode_table *table = *state;
     struct node_upkeep upkeep;
     for (size_t i = 0; i < 65536; i++)
         inode_table_forget(table, enter(table, INODE_ROOT, "a", "v1")->id, 1);
@@ -98,8 +98,7 @@ static void a_thread_waits_for_the_excess_and_for_the_end(void **state)
 
 static void the_nodes_that_were_not_used_for_longest_are_chosen(void **state)
 {
-    (void)state;
-    _cleanup_(inode_table_destroyp) struct inode_table *table = new_table(MAX_NODES);
+    struct inode_table *table = *state;
     uint64_t ids[10], first = enter_many(table, 1, 2);
     (void)enter_many(table, 2, 6); /* first + 1 to first + 4 */
     assert_non_null(inode_table_find(table, first));
@@ -117,8 +116,7 @@ static void the_nodes_that_were_not_used_for_longest_are_chosen(void **state)
 
 static void what_is_used_is_chosen_if_there_is_nothing_else(void **state)
 {
-    (void)state;
-    _cleanup_(inode_table_destroyp) struct inode_table *table = new_table(MAX_NODES);
+    struct inode_table *table = *state;
     uint64_t id, first = enter_many(table, 1, 2);
     assert_int_equal(inode_table_choose(table, &id, 1), 1); /* comes past the root, too */
     for (unsigned i = 2; i < 5000; i++)
@@ -135,10 +133,9 @@ static void ref_nothing(struct node_file *file)
 
 static void open_texts_and_files_are_not_chosen(void **state)
 {
-    (void)state;
+    struct inode_table *table = *state;
     static const struct node_file_ops ops = {ref_nothing, ref_nothing};
     static const struct version none;
-    _cleanup_(inode_table_destroyp) struct inode_table *table = new_table(MAX_NODES);
     struct node_file file = {&ops};
     struct entity entity = {page_of("a", "z", "r", "text"), 0};
     struct place place = {.kind = PLACE_ENTITY};
@@ -161,12 +158,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(above_half_of_the_limit_the_table_is_half_full),
-        cmocka_unit_test(near_the_limit_there_is_an_excess),
-        cmocka_unit_test(much_that_is_forgotten_is_told),
+        TEST_WITH(table, near_the_limit_there_is_an_excess),
+        TEST_WITH(table, much_that_is_forgotten_is_told),
         cmocka_unit_test(a_thread_waits_for_the_excess_and_for_the_end),
-        cmocka_unit_test(the_nodes_that_were_not_used_for_longest_are_chosen),
-        cmocka_unit_test(what_is_used_is_chosen_if_there_is_nothing_else),
-        cmocka_unit_test(open_texts_and_files_are_not_chosen),
+        TEST_WITH(table, the_nodes_that_were_not_used_for_longest_are_chosen),
+        TEST_WITH(table, what_is_used_is_chosen_if_there_is_nothing_else),
+        TEST_WITH(table, open_texts_and_files_are_not_chosen),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

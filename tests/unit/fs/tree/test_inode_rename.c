@@ -4,11 +4,12 @@
 
 #include <pthread.h>
 
+DEFINE_OBJECT_FIXTURE(table, new_table(1000), inode_table_destroy)
+
 /* The kernel keeps the node of a directory that was removed while a process is in it. */
 static void what_is_made_under_a_removed_name_is_another_node(void **state)
 {
-    (void)state;
-    _cleanup_(inode_table_destroyp) struct inode_table *table = new_table(1000);
+    struct inode_table *table = *state;
     const struct inode *first = enter(table, INODE_ROOT, "a", ""),
                        *beside = enter(table, INODE_ROOT, "b", "");
     assert_false(inode_is_removed(first));
@@ -38,8 +39,7 @@ static void rename_entity(struct inode_table *table, const char *from, const cha
 
 static void nodes_of_a_renamed_name_are_not_those_of_the_next(void **state)
 {
-    (void)state;
-    _cleanup_(inode_table_destroyp) struct inode_table *table = new_table(1000);
+    struct inode_table *table = *state;
     const struct inode *moved = enter(table, INODE_ROOT, "a", "v1"),
                        *replaced = enter(table, INODE_ROOT, "b", "v2");
     rename_entity(table, "a", "b");
@@ -67,8 +67,7 @@ static void nodes_of_a_renamed_name_are_not_those_of_the_next(void **state)
 
 static void a_renamed_file_keeps_its_number(void **state)
 {
-    (void)state;
-    _cleanup_(inode_table_destroyp) struct inode_table *table = new_table(1000);
+    struct inode_table *table = *state;
     const struct inode *a = enter(table, INODE_ROOT, "a", "v1");
     (void)enter(table, INODE_ROOT, "b", "v2");
     inode_table_remove_name(table, INODE_ROOT, B("b"));
@@ -97,8 +96,7 @@ static void a_renamed_file_keeps_its_number(void **state)
 /* The kernel keeps the entity's node under the name of the backup. */
 static void a_backup_has_a_number_of_its_own(void **state)
 {
-    (void)state;
-    _cleanup_(inode_table_destroyp) struct inode_table *table = new_table(1000);
+    struct inode_table *table = *state;
     const struct inode *a = enter(table, INODE_ROOT, "a", "v1");
     uint64_t number = inode_table_count_number(table);
     assert_int_equal(number, 2);
@@ -129,8 +127,7 @@ static void *ask_number(void *context)
 
 static void a_number_does_not_change_while_the_file_is_renamed(void **state)
 {
-    (void)state;
-    _cleanup_(inode_table_destroyp) struct inode_table *table = new_table(1000);
+    struct inode_table *table = *state;
     for (int i = 0; i < 2000; i++) {
         const char *from = i % 2 ? "b" : "a", *to = i % 2 ? "a" : "b";
         struct numbered numbered = {table, enter(table, INODE_ROOT, from, "v1"), 0};
@@ -147,11 +144,11 @@ static void a_number_does_not_change_while_the_file_is_renamed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_made_under_a_removed_name_is_another_node),
-        cmocka_unit_test(nodes_of_a_renamed_name_are_not_those_of_the_next),
-        cmocka_unit_test(a_renamed_file_keeps_its_number),
-        cmocka_unit_test(a_backup_has_a_number_of_its_own),
-        cmocka_unit_test(a_number_does_not_change_while_the_file_is_renamed),
+        TEST_WITH(table, what_is_made_under_a_removed_name_is_another_node),
+        TEST_WITH(table, nodes_of_a_renamed_name_are_not_those_of_the_next),
+        TEST_WITH(table, a_renamed_file_keeps_its_number),
+        TEST_WITH(table, a_backup_has_a_number_of_its_own),
+        TEST_WITH(table, a_number_does_not_change_while_the_file_is_renamed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -51,11 +51,12 @@ static struct long_names *new_names(size_t max_bytes)
     return names;
 }
 
+DEFINE_OBJECT_FIXTURE(names, new_names(LONG_NAMES_MAX_BYTES), long_names_destroy)
+
 static void a_name_that_was_given_out_has_its_key(void **state)
 {
-    (void)state;
+    struct long_names *names = *state;
     char text[1000];
-    _cleanup_(long_names_destroyp) struct long_names *names = new_names(LONG_NAMES_MAX_BYTES);
     struct bytes key = key_of(text, 300, 1);
     assert_false(knows(names, key, NAME_ENTITY));
     put(names, key, NAME_ENTITY);
@@ -69,9 +70,8 @@ static void a_name_that_was_given_out_has_its_key(void **state)
 
 static void only_cut_names_are_kept(void **state)
 {
-    (void)state;
+    struct long_names *names = *state;
     char text[1000];
-    _cleanup_(long_names_destroyp) struct long_names *names = new_names(LONG_NAMES_MAX_BYTES);
     put(names, B("short"), NAME_ENTITY);
     put(names, key_of(text, 250, 1), NAME_ENTITY);
     put(names, key_of(text, 255, 1), NAME_PARTITION);
@@ -84,10 +84,9 @@ static void only_cut_names_are_kept(void **state)
 /* The digits of a key after another beginning are no name of it. */
 static void a_name_of_another_beginning_is_not_known(void **state)
 {
-    (void)state;
+    struct long_names *names = *state;
     char text[1000];
     struct bytes key = key_of(text, 300, 1);
-    _cleanup_(long_names_destroyp) struct long_names *names = new_names(LONG_NAMES_MAX_BYTES);
     struct buffer name = name_of(key, NAME_ENTITY), found;
     buffer_init(&found, POSITION_MAX_BYTES);
     put(names, key, NAME_ENTITY);
@@ -100,10 +99,9 @@ static void a_name_of_another_beginning_is_not_known(void **state)
 /* It is replaced by its key, once that is known. */
 static void an_unsettled_key_is_not_kept(void **state)
 {
-    (void)state;
+    struct long_names *names = *state;
     char text[1000];
     struct bytes key = key_of(text, 300, 1), digits;
-    _cleanup_(long_names_destroyp) struct long_names *names = new_names(LONG_NAMES_MAX_BYTES);
     struct buffer name = name_of(key, NAME_ENTITY), unsettled;
     buffer_init(&unsettled, POSITION_MAX_BYTES);
     assert_true(names_digits(buffer_bytes(&name), NAME_ENTITY, &digits));
@@ -177,10 +175,10 @@ static void threads_share_the_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_name_that_was_given_out_has_its_key),
-        cmocka_unit_test(only_cut_names_are_kept),
-        cmocka_unit_test(a_name_of_another_beginning_is_not_known),
-        cmocka_unit_test(an_unsettled_key_is_not_kept),
+        TEST_WITH(names, a_name_that_was_given_out_has_its_key),
+        TEST_WITH(names, only_cut_names_are_kept),
+        TEST_WITH(names, a_name_of_another_beginning_is_not_known),
+        TEST_WITH(names, an_unsettled_key_is_not_kept),
         cmocka_unit_test(those_that_are_not_used_are_forgotten_first),
         cmocka_unit_test(without_memory_nothing_is_kept_and_nothing_is_wrong),
         cmocka_unit_test(threads_share_the_names),

@@ -83,11 +83,12 @@ static void what_was_looked_up_after_an_estale_is_opened_once(void **state)
     stale_opens_destroy(NULL);
 }
 
+DEFINE_OBJECT_FIXTURE(stale_opens, new_stale(), stale_opens_destroy)
+
 /* The name may be another one by now: a thread has one entry. */
 static void a_thread_is_known_by_its_id_alone(void **state)
 {
-    (void)state;
-    _cleanup_(stale_opens_destroyp) struct stale_opens *stale = new_stale();
+    struct stale_opens *stale = *state;
     begin(stale, (struct opener){7, 1, B("old.json")}, 0);
     look_up(stale, (struct opener){7, 2, B("new.json")}, 44, "text", 1);
     assert_text(stale, (struct opener){7, 2, B("new.json")}, 44, 2, "text");
@@ -96,8 +97,7 @@ static void a_thread_is_known_by_its_id_alone(void **state)
 /* Neither to a thread whose id is equal modulo 1,024. */
 static void no_thread_loses_its_text_to_another(void **state)
 {
-    (void)state;
-    _cleanup_(stale_opens_destroyp) struct stale_opens *stale = new_stale();
+    struct stale_opens *stale = *state;
     for (pid_t i = 1; i <= 1000; i++) {
         begin(stale, opener(i), 0);
         begin(stale, opener(i + 1024), 0);
@@ -118,8 +118,7 @@ static void no_thread_loses_its_text_to_another(void **state)
 
 static void beyond_the_maximum_the_oldest_entry_ends(void **state)
 {
-    (void)state;
-    _cleanup_(stale_opens_destroyp) struct stale_opens *stale = new_stale();
+    struct stale_opens *stale = *state;
     for (pid_t thread = 1; thread <= STALE_OPENS_MAX; thread++)
         begin(stale, opener(thread), 0);
     begin(stale, opener(1), 1); /* again: it is the youngest now */
@@ -130,8 +129,7 @@ static void beyond_the_maximum_the_oldest_entry_ends(void **state)
 
 static void an_entry_that_is_not_used_ends(void **state)
 {
-    (void)state;
-    _cleanup_(stale_opens_destroyp) struct stale_opens *stale = new_stale();
+    struct stale_opens *stale = *state;
     begin(stale, opener(7), 1000);
     begin(stale, opener(8), 2000);
     look_up(stale, opener(7), 44, "text", 1001);
@@ -147,8 +145,7 @@ static void an_entry_that_is_not_used_ends(void **state)
 /* Their thread id is 0. They are told apart by what they open. */
 static void callers_of_another_pid_namespace_are_told_apart_by_name(void **state)
 {
-    (void)state;
-    _cleanup_(stale_opens_destroyp) struct stale_opens *stale = new_stale();
+    struct stale_opens *stale = *state;
     struct opener a = foreign(1, "a.json");
     begin(stale, a, 0);
     begin(stale, foreign(1, "b.json"), 0);
@@ -166,8 +163,7 @@ static void callers_of_another_pid_namespace_are_told_apart_by_name(void **state
 /* The entry may be another caller's. A later open reads what is stored then. */
 static void a_shared_text_serves_for_a_moment(void **state)
 {
-    (void)state;
-    _cleanup_(stale_opens_destroyp) struct stale_opens *stale = new_stale();
+    struct stale_opens *stale = *state;
     struct opener a = foreign(1, "a.json");
     begin(stale, a, 0);
     assert_false(has_begun(stale, a, 0)); /* so the next outdated open is answered ESTALE, too */
@@ -203,8 +199,7 @@ static void end_writer(struct stale_opens *stale, struct opener opener)
 
 static void two_lookups_answer_the_node_that_the_first_minted(void **state)
 {
-    (void)state;
-    _cleanup_(stale_opens_destroyp) struct stale_opens *stale = new_stale();
+    struct stale_opens *stale = *state;
     struct opener seven = opener(7);
     assert_true(minted_for(stale, seven, 0) == UINT64_MAX);
     wants_writer(stale, seven, 0);
@@ -224,8 +219,7 @@ static void two_lookups_answer_the_node_that_the_first_minted(void **state)
 /* The kernel has abandoned the open. Else two files would have one st_ino. */
 static void another_name_gets_no_writer(void **state)
 {
-    (void)state;
-    _cleanup_(stale_opens_destroyp) struct stale_opens *stale = new_stale();
+    struct stale_opens *stale = *state;
     struct opener seven = opener(7), other = {7, 1, B("g.json")}, elsewhere = {7, 2, B("f.json")};
     uint64_t minted;
     wants_writer(stale, seven, 0);
@@ -245,8 +239,7 @@ static void another_name_gets_no_writer(void **state)
 /* The name under which the kernel has the file is not known before it is looked up. */
 static void of_a_renamed_file_the_first_name_gets_a_writer(void **state)
 {
-    (void)state;
-    _cleanup_(stale_opens_destroyp) struct stale_opens *stale = new_stale();
+    struct stale_opens *stale = *state;
     uint64_t minted;
     struct opener nameless = {7, 1, {0}}, other = {7, 2, B("g.json")};
     wants_writer(stale, nameless, 0);
@@ -263,8 +256,7 @@ static void of_a_renamed_file_the_first_name_gets_a_writer(void **state)
 
 static void threads_of_equal_ids_modulo_1024_get_their_writers(void **state)
 {
-    (void)state;
-    _cleanup_(stale_opens_destroyp) struct stale_opens *stale = new_stale();
+    struct stale_opens *stale = *state;
     struct opener low = opener(7), high = opener(7 + 1024);
     wants_writer(stale, low, 0);
     wants_writer(stale, high, 0);
@@ -279,8 +271,7 @@ static void threads_of_equal_ids_modulo_1024_get_their_writers(void **state)
 /* What a thread was answered last counts: a killed thread's id may be another thread's now. */
 static void a_later_estale_begins_anew(void **state)
 {
-    (void)state;
-    _cleanup_(stale_opens_destroyp) struct stale_opens *stale = new_stale();
+    struct stale_opens *stale = *state;
     struct opener seven = opener(7);
     wants_writer(stale, seven, 0);
     assert_int_equal(mint(stale, seven, 90, 1), 90);
@@ -300,8 +291,7 @@ static void a_later_estale_begins_anew(void **state)
 /* The kernel has forgotten the node that was minted first. */
 static void a_node_that_is_gone_is_minted_again(void **state)
 {
-    (void)state;
-    _cleanup_(stale_opens_destroyp) struct stale_opens *stale = new_stale();
+    struct stale_opens *stale = *state;
     struct opener seven = opener(7);
     uint64_t minted = 0;
     wants_writer(stale, seven, 0);
@@ -316,8 +306,7 @@ static void a_node_that_is_gone_is_minted_again(void **state)
 /* Each of them keeps its writer until its own OPEN, and readers between them end nothing. */
 static void callers_of_another_pid_namespace_share_a_writer(void **state)
 {
-    (void)state;
-    _cleanup_(stale_opens_destroyp) struct stale_opens *stale = new_stale();
+    struct stale_opens *stale = *state;
     struct opener a = foreign(1, "a.json");
     wants_writer(stale, a, 0);
     wants_writer(stale, a, 0);
@@ -429,19 +418,19 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_looked_up_after_an_estale_is_opened_once),
-        cmocka_unit_test(a_thread_is_known_by_its_id_alone),
-        cmocka_unit_test(no_thread_loses_its_text_to_another),
-        cmocka_unit_test(beyond_the_maximum_the_oldest_entry_ends),
-        cmocka_unit_test(an_entry_that_is_not_used_ends),
-        cmocka_unit_test(callers_of_another_pid_namespace_are_told_apart_by_name),
-        cmocka_unit_test(a_shared_text_serves_for_a_moment),
-        cmocka_unit_test(two_lookups_answer_the_node_that_the_first_minted),
-        cmocka_unit_test(another_name_gets_no_writer),
-        cmocka_unit_test(of_a_renamed_file_the_first_name_gets_a_writer),
-        cmocka_unit_test(threads_of_equal_ids_modulo_1024_get_their_writers),
-        cmocka_unit_test(a_later_estale_begins_anew),
-        cmocka_unit_test(a_node_that_is_gone_is_minted_again),
-        cmocka_unit_test(callers_of_another_pid_namespace_share_a_writer),
+        TEST_WITH(stale_opens, a_thread_is_known_by_its_id_alone),
+        TEST_WITH(stale_opens, no_thread_loses_its_text_to_another),
+        TEST_WITH(stale_opens, beyond_the_maximum_the_oldest_entry_ends),
+        TEST_WITH(stale_opens, an_entry_that_is_not_used_ends),
+        TEST_WITH(stale_opens, callers_of_another_pid_namespace_are_told_apart_by_name),
+        TEST_WITH(stale_opens, a_shared_text_serves_for_a_moment),
+        TEST_WITH(stale_opens, two_lookups_answer_the_node_that_the_first_minted),
+        TEST_WITH(stale_opens, another_name_gets_no_writer),
+        TEST_WITH(stale_opens, of_a_renamed_file_the_first_name_gets_a_writer),
+        TEST_WITH(stale_opens, threads_of_equal_ids_modulo_1024_get_their_writers),
+        TEST_WITH(stale_opens, a_later_estale_begins_anew),
+        TEST_WITH(stale_opens, a_node_that_is_gone_is_minted_again),
+        TEST_WITH(stale_opens, callers_of_another_pid_namespace_share_a_writer),
         cmocka_unit_test(without_memory_there_is_no_entry_or_no_text),
         cmocka_unit_test(threads_do_not_disturb_each_other),
         cmocka_unit_test(threads_that_write_do_not_disturb_each_other),

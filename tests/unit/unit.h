@@ -48,7 +48,7 @@ static inline void assert_bytes_at(struct bytes actual, struct bytes expected, c
 #define DEFINE_OBJECT_FIXTURE(name, create, destroy)                                               \
     static inline void run_with_##name(void **state)                                               \
     {                                                                                              \
-        void *object = create, *given = object;                                                    \
+        void *object = (create), *given = object;                                                  \
         ((CMUnitTestFunction)*state)(&given);                                                      \
         destroy(object);                                                                           \
     }

@@ -123,116 +123,100 @@ static void assert_shown(struct world *world, const char *expected)
     world->cookie = 0;
 }
 
+DEFINE_FIXTURE(world, struct world, begin(test), end(test))
+
 static void a_file_that_is_stored_behind_the_listing_is_shown_at_its_end(void **state)
 {
-    (void)state;
-    struct world world;
-    begin(&world);
-    struct writer_handle *passed = open_new(&world, P_ROW("00000a"));
-    struct writer_handle *ahead = open_new(&world, P_ROW("00002a"));
-    struct writer_handle *waiting = open_new(&world, P_ROW("00001a"));
-    list_some(&world, 2);
-    write_whole(&world, passed);
-    write_whole(&world, ahead);
-    assert_shown(&world, "00000 00001 00002 00003 | 00000a 00001a 00002a ");
-    assert_shown(&world, "00000 00000a 00001 00002 00002a 00003 | 00001a ");
-    close_file(&world, passed);
-    close_file(&world, ahead);
-    close_file(&world, waiting);
-    assert_shown(&world, "00000 00000a 00001 00001a 00002 00002a 00003 | ");
-    end(&world);
+    struct world *world = *state;
+    struct writer_handle *passed = open_new(world, P_ROW("00000a"));
+    struct writer_handle *ahead = open_new(world, P_ROW("00002a"));
+    struct writer_handle *waiting = open_new(world, P_ROW("00001a"));
+    list_some(world, 2);
+    write_whole(world, passed);
+    write_whole(world, ahead);
+    assert_shown(world, "00000 00001 00002 00003 | 00000a 00001a 00002a ");
+    assert_shown(world, "00000 00000a 00001 00002 00002a 00003 | 00001a ");
+    close_file(world, passed);
+    close_file(world, ahead);
+    close_file(world, waiting);
+    assert_shown(world, "00000 00000a 00001 00001a 00002 00002a 00003 | ");
 }
 
 static void a_file_that_is_stored_before_the_listing_has_come_there_is_shown_by_it(void **state)
 {
-    (void)state;
-    struct world world;
-    begin(&world);
-    struct writer_handle *handle = open_new(&world, P_ROW("00002a"));
-    list_some(&world, 0); /* the first read failed */
-    write_whole(&world, handle);
-    assert_shown(&world, "00000 00001 00002 00002a 00003 | ");
-    close_file(&world, handle);
-    end(&world);
+    struct world *world = *state;
+    struct writer_handle *handle = open_new(world, P_ROW("00002a"));
+    list_some(world, 0); /* the first read failed */
+    write_whole(world, handle);
+    assert_shown(world, "00000 00001 00002 00002a 00003 | ");
+    close_file(world, handle);
 }
 
 /* The listing has asked before the store, and nothing of it was shown. It goes on as it began. */
 static void a_listing_that_failed_first_knows_the_files_that_were_new_then(void **state)
 {
-    (void)state;
-    struct world world;
+    struct world *world = *state;
     struct listing_entry entry;
-    begin(&world);
-    struct writer_handle *handle = open_new(&world, P_ROW("00000a"));
-    list_some(&world, 0);
-    assert_int_equal(next_entry(&world.setup, world.listing, 0, true, &entry), 1);
-    write_whole(&world, handle);
-    list_some(&world, 0);
-    world.cookie = entry.cookie;
-    assert_shown(&world, "00001 00002 00003 | 00000a ");
-    close_file(&world, handle);
-    end(&world);
+    struct writer_handle *handle = open_new(world, P_ROW("00000a"));
+    list_some(world, 0);
+    assert_int_equal(next_entry(&world->setup, world->listing, 0, true, &entry), 1);
+    write_whole(world, handle);
+    list_some(world, 0);
+    world->cookie = entry.cookie;
+    assert_shown(world, "00001 00002 00003 | 00000a ");
+    close_file(world, handle);
 }
 
 static void a_removed_file_is_not_shown(void **state)
 {
-    (void)state;
-    struct world world;
-    begin(&world);
-    struct writer_handle *stored = open_new(&world, P_ROW("00000a"));
-    struct writer_handle *unstored = open_new(&world, P_ROW("00000b"));
+    struct world *world = *state;
+    struct writer_handle *stored = open_new(world, P_ROW("00000a"));
+    struct writer_handle *unstored = open_new(world, P_ROW("00000b"));
     struct held_writers *held;
-    list_some(&world, 2);
-    write_whole(&world, stored);
-    remove_stored(&world, P_ROW("00000a"));
-    assert_int_equal(writers_hold(world.writers, address_of(P_ROW("00000b")),
-                                  &caller_of(&world.setup)->call, &held),
+    list_some(world, 2);
+    write_whole(world, stored);
+    remove_stored(world, P_ROW("00000a"));
+    assert_int_equal(writers_hold(world->writers, address_of(P_ROW("00000b")),
+                                  &caller_of(&world->setup)->call, &held),
                      0);
     writers_let_go(held, true);
-    assert_shown(&world, "00000 00001 00002 00003 | ");
-    close_file(&world, stored);
-    close_file(&world, unstored);
-    end(&world);
+    assert_shown(world, "00000 00001 00002 00003 | ");
+    close_file(world, stored);
+    close_file(world, unstored);
 }
 
 /* Another client has stored it, and the listing has shown that. */
 static void a_new_file_that_the_listing_has_shown_is_not_shown_again(void **state)
 {
-    (void)state;
-    struct world world;
-    begin(&world);
-    struct writer_handle *handle = open_new(&world, P_ROW("00000a"));
-    another_stores(&world.setup, P_ROW("00000a"), "other");
-    assert_shown(&world, "00000 00000a 00001 00002 00003 | ");
-    list_some(&world, 1);
-    struct writer_handle *later = open_new(&world, P_ROW("00002")); /* as if it were not there */
-    assert_shown(&world, "00000 00000a 00001 00002 00003 | ");
-    close_file(&world, handle);
-    close_file(&world, later);
-    end(&world);
+    struct world *world = *state;
+    struct writer_handle *handle = open_new(world, P_ROW("00000a"));
+    another_stores(&world->setup, P_ROW("00000a"), "other");
+    assert_shown(world, "00000 00000a 00001 00002 00003 | ");
+    list_some(world, 1);
+    struct writer_handle *later = open_new(world, P_ROW("00002")); /* as if it were not there */
+    assert_shown(world, "00000 00000a 00001 00002 00003 | ");
+    close_file(world, handle);
+    close_file(world, later);
 }
 
 static void of_very_many_new_files_the_first_are_kept(void **state)
 {
-    (void)state;
+    struct world *world = *state;
     static struct writer_handle *handles[OWN_NAMES_MAX + 1];
-    struct world world;
-    begin(&world);
     for (size_t i = 0; i < ARRAY_SIZE(handles); i++) {
         char position[16] = "p";
         int size = 2 + snprintf(position + 2, sizeof(position) - 2, "a%05zu", i);
-        handles[i] = open_new(&world, (struct bytes){position, (size_t)size});
+        handles[i] = open_new(world, (struct bytes){position, (size_t)size});
     }
-    list_some(&world, INT_MAX);
-    assert_int_equal(list_own(&world), OWN_NAMES_MAX + 1);
-    world.cookie = 0;
-    list_some(&world, INT_MAX); /* the whole answer is there, and its end */
+    list_some(world, INT_MAX);
+    assert_int_equal(list_own(world), OWN_NAMES_MAX + 1);
+    world->cookie = 0;
+    list_some(world, INT_MAX); /* the whole answer is there, and its end */
     for (size_t i = 0; i < ARRAY_SIZE(handles); i++)
-        write_whole(&world, handles[i]);
-    assert_int_equal(list_own(&world), OWN_NAMES_MAX);
+        write_whole(world, handles[i]);
+    assert_int_equal(list_own(world), OWN_NAMES_MAX);
     for (size_t i = 0; i < ARRAY_SIZE(handles); i++)
-        close_file(&world, handles[i]);
-    end(&world);
+        close_file(world, handles[i]);
 }
 
 /* A view: its name keeps it. */
@@ -249,61 +233,55 @@ static struct scratch_file *make_scratch(struct world *world, const char *name, 
 
 static void scratch_files_are_shown_behind_all_others(void **state)
 {
-    (void)state;
-    struct world world;
-    begin(&world);
-    (void)make_scratch(&world, "00000~", 7);
-    struct writer_handle *handle = open_new(&world, P_ROW("00009"));
-    (void)make_scratch(&world, ".a", 8);
-    assert_shown(&world, "00000 00001 00002 00003 | 00009 .a 00000~ ");
-    close_file(&world, handle);
-    assert_shown(&world, "00000 00001 00002 00003 00009 | .a 00000~ ");
-    end(&world);
+    struct world *world = *state;
+    (void)make_scratch(world, "00000~", 7);
+    struct writer_handle *handle = open_new(world, P_ROW("00009"));
+    (void)make_scratch(world, ".a", 8);
+    assert_shown(world, "00000 00001 00002 00003 | 00009 .a 00000~ ");
+    close_file(world, handle);
+    assert_shown(world, "00000 00001 00002 00003 00009 | .a 00000~ ");
 }
 
 /* By any cookie, and when the name of the cookie is gone. */
 static void a_listing_of_scratch_files_goes_on_where_it_was(void **state)
 {
-    (void)state;
-    struct world world;
+    struct world *world = *state;
     struct own_name own;
     uint64_t cookies[4] = {OWN_NAMES_BEGIN};
     static const char *const names[] = {"new", ".a", ".b"};
-    begin(&world);
-    struct writer_handle *handle = open_new(&world, P_ROW("new"));
-    (void)make_scratch(&world, ".a", 1);
-    struct scratch_file *b = make_scratch(&world, ".b", 2);
-    (void)make_scratch(&world, ".c", 3);
-    list_some(&world, INT_MAX);
+    struct writer_handle *handle = open_new(world, P_ROW("new"));
+    (void)make_scratch(world, ".a", 1);
+    struct scratch_file *b = make_scratch(world, ".b", 2);
+    (void)make_scratch(world, ".c", 3);
+    list_some(world, INT_MAX);
     for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-        assert_int_equal(own_names_next(&world.own, cookies[i], &own), 1);
+        assert_int_equal(own_names_next(&world->own, cookies[i], &own), 1);
         assert_bytes(i > 0 ? own.name : own.key, bytes_of(names[i]));
         assert_int_equal(own.number, i);
         cookies[i + 1] = own.cookie;
     }
-    assert_int_equal(own_names_next(&world.own, cookies[1], &own), 1); /* seekdir */
+    assert_int_equal(own_names_next(&world->own, cookies[1], &own), 1); /* seekdir */
     assert_bytes(own.name, B(".a"));
-    assert_int_equal(own_names_next(&world.own, cookies[2], &own), 1);
+    assert_int_equal(own_names_next(&world->own, cookies[2], &own), 1);
     assert_bytes(own.name, B(".b"));
     assert_int_equal(scratch_unlink(b), 0);
-    assert_int_equal(own_names_next(&world.own, cookies[3], &own), 1);
+    assert_int_equal(own_names_next(&world->own, cookies[3], &own), 1);
     assert_bytes(own.name, B(".c"));
-    assert_int_equal(own_names_next(&world.own, own.cookie, &own), 0);
-    close_file(&world, handle);
-    end(&world);
+    assert_int_equal(own_names_next(&world->own, own.cookie, &own), 0);
+    close_file(world, handle);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_file_that_is_stored_behind_the_listing_is_shown_at_its_end),
-        cmocka_unit_test(a_file_that_is_stored_before_the_listing_has_come_there_is_shown_by_it),
-        cmocka_unit_test(a_listing_that_failed_first_knows_the_files_that_were_new_then),
-        cmocka_unit_test(a_removed_file_is_not_shown),
-        cmocka_unit_test(a_new_file_that_the_listing_has_shown_is_not_shown_again),
-        cmocka_unit_test(of_very_many_new_files_the_first_are_kept),
-        cmocka_unit_test(scratch_files_are_shown_behind_all_others),
-        cmocka_unit_test(a_listing_of_scratch_files_goes_on_where_it_was),
+        TEST_WITH(world, a_file_that_is_stored_behind_the_listing_is_shown_at_its_end),
+        TEST_WITH(world, a_file_that_is_stored_before_the_listing_has_come_there_is_shown_by_it),
+        TEST_WITH(world, a_listing_that_failed_first_knows_the_files_that_were_new_then),
+        TEST_WITH(world, a_removed_file_is_not_shown),
+        TEST_WITH(world, a_new_file_that_the_listing_has_shown_is_not_shown_again),
+        TEST_WITH(world, of_very_many_new_files_the_first_are_kept),
+        TEST_WITH(world, scratch_files_are_shown_behind_all_others),
+        TEST_WITH(world, a_listing_of_scratch_files_goes_on_where_it_was),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

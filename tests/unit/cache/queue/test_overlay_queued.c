@@ -351,12 +351,30 @@ static void an_answer_from_before_the_changes_is_not_believed(void **state)
     }
 }
 
+/* The first query ends with the partition, and its page has no rows. */
+static void a_change_is_seen_that_ends_while_an_empty_page_is_searched(void **state)
+{
+    (void)state;
+    set_up_queue((struct fetching_options){0});
+    model = (struct model){0};
+    fetching_add_rows(&setup.fetching, "q", 1);
+    queue_change(ROW_AT("p", "00007"), true);
+    loses_page = true;
+    settles_before_look = 3; /* at what is missed, at the lost page, and at the page itself */
+    struct question question =
+        question_of(&setup, (struct range){ROW_AT("p", "00006"), B("q\x01")});
+    assert_all_rows(&setup, &question, 1000, "7*0");
+    assert_int_equal(queued(), 0);
+    tear_down(&setup);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(looks_agree_with_a_model),
         cmocka_unit_test(what_is_fetched_has_the_queued_changes_in_it),
         cmocka_unit_test(an_answer_from_before_the_changes_is_not_believed),
+        cmocka_unit_test(a_change_is_seen_that_ends_while_an_empty_page_is_searched),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -98,7 +98,7 @@ static void the_last_value_holds(void **state)
     _cleanup_(buffer_finish) struct buffer left = {.max = 1000};
     assert_int_equal(parse("ttl=1,rw,table=abc,ttl=soon,ttl=2,table=abd,ro,"
                            "conflict=overwrite,scratch=a,scratch=*.part:[xy],no_table_drop,"
-                           "allow_updatedb",
+                           "allow_updatedb,layout=flat,layout=auto,fanout=16,credentials=/c",
                            &options, &left),
                      0);
     assert_int_equal(options.ttl_ms, 2000);
@@ -108,7 +108,27 @@ static void the_last_value_holds(void **state)
     assert_true(options.never_drops_rows);
     assert_true(options.allows_updatedb);
     assert_string_equal(options.scratch_globs, "*.part:[xy]");
+    assert_int_equal(options.layout, DIRECTORY_AUTO);
+    assert_int_equal(options.fanout, 16);
+    assert_string_equal(options.credentials, "/c");
     options_finish(&options);
+    assert_int_equal(parse("ro,rw,layout=flat,fanout=16,fanout=auto", &options, &left), 0);
+    assert_false(options.is_read_only);
+    assert_int_equal(options.layout, DIRECTORY_FLAT);
+    assert_int_equal(options.fanout, 0);
+    options_finish(&options);
+}
+
+static void a_name_is_found_by_a_similar_word(void **state)
+{
+    (void)state;
+    struct option_name near;
+    assert_true(options_find_near(B("tiemout"), &near));
+    assert_bytes(near.name, B("timeout"));
+    assert_false(options_find_near(B("xyz"), &near));
+    assert_true(options_is_of_commands(B("timeout")));
+    assert_false(options_is_of_commands(B("ttl")));
+    assert_false(options_is_of_commands(B("xyz")));
 }
 
 static void nonsense_is_refused(void **state)
@@ -155,6 +175,10 @@ static void nonsense_is_refused(void **state)
                                       "scratch=:",
                                       "scratch=[",
                                       "no_table_drop=1",
+                                      "layout=",
+                                      "layout=deep",
+                                      "fanout=0x10",
+                                      "credentials=",
                                       "max_nodes",
                                       "max_nodes=",
                                       "max_nodes=999",
@@ -232,6 +256,7 @@ int main(void)
         cmocka_unit_test(our_options_are_taken_and_those_of_fuse_left),
         cmocka_unit_test(what_fstab_writes_is_dropped),
         cmocka_unit_test(the_last_value_holds),
+        cmocka_unit_test(a_name_is_found_by_a_similar_word),
         cmocka_unit_test(nonsense_is_refused),
         cmocka_unit_test(seconds_have_fractions),
         cmocka_unit_test(bytes_have_units),

@@ -184,6 +184,15 @@ static void there_is_a_maximum(void **state)
 {
     struct locks *locks = *state;
     struct locked_file *file = open_file(locks, "a");
+    struct waiter waiter = {0};
+    const struct lock wanted = range(F_WRLCK, 2, 0, 0);
+    for (uint64_t i = 1; i <= LOCKS_MAX; i++) { /* what touches becomes one lock */
+        assert_int_equal(set(locks, file, F_RDLCK, 1, LOCKS_MAX + i, LOCKS_MAX + i), 0);
+        assert_int_equal(set(locks, file, F_RDLCK, 1, LOCKS_MAX - i, LOCKS_MAX - i), 0);
+    }
+    assert_int_equal(locks_set(locks, file, 2, &wanted, &waiter), 1);
+    locks_interrupt(locks, &waiter);
+    assert_int_equal(set(locks, file, F_UNLCK, 1, 0, UINT64_MAX), 0);
     for (uint64_t owner = 0; owner < LOCKS_MAX; owner++)
         assert_int_equal(set(locks, file, F_RDLCK, owner, 0, 0), 0);
     assert_int_equal(set(locks, file, F_RDLCK, 1, 2, 2), -ENOLCK);

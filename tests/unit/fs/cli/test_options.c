@@ -96,11 +96,12 @@ static void the_last_value_holds(void **state)
     (void)state;
     struct options options;
     _cleanup_(buffer_finish) struct buffer left = {.max = 1000};
-    assert_int_equal(parse("ttl=1,rw,table=abc,ttl=soon,ttl=2,table=abd,ro,"
-                           "conflict=overwrite,scratch=a,scratch=*.part:[xy],no_table_drop,"
-                           "allow_updatedb,layout=flat,layout=auto,fanout=16,credentials=/c",
-                           &options, &left),
-                     0);
+    assert_int_equal(
+        parse("ttl=1,rw,table=abc,ttl=soon,ttl=2,table=abd,ro,"
+              "conflict=overwrite,scratch=a,scratch=*.part:[xy],no_table_drop,"
+              "allow_updatedb,layout=flat,layout=auto,fanout=16,credentials=/c,auth=azcli",
+              &options, &left),
+        0);
     assert_int_equal(options.ttl_ms, 2000);
     assert_string_equal(options.table, "abd");
     assert_true(options.is_read_only);
@@ -111,6 +112,7 @@ static void the_last_value_holds(void **state)
     assert_int_equal(options.layout, DIRECTORY_AUTO);
     assert_int_equal(options.fanout, 16);
     assert_string_equal(options.credentials, "/c");
+    assert_string_equal(options.auth, "azcli");
     options_finish(&options);
     assert_int_equal(parse("ro,rw,layout=flat,fanout=16,fanout=auto", &options, &left), 0);
     assert_false(options.is_read_only);

@@ -313,6 +313,11 @@ static void those_that_hold_an_entity_are_not_empty(void **state)
     assert_listed(local, "Uab", "New ");
     assert_int_equal(add(local, "Tab/N+/Ne+/New"), 1);
     assert_listed(local, "Tab/N+/Ne+", "New! ");
+    assert_int_equal(add(local, "Vab/N+/Ne+"), 0);
+    assert_int_equal(add(local, "Vab/New1"), 0); /* between Ne+ and what it holds */
+    fill(local, "Vab/Nez/r.json");
+    assert_listed(local, "Vab/N+", "Ne+! ");
+    assert_listed(local, "Vab", "New1 ");
 }
 
 static const char *numbered(int i, int size)
@@ -325,8 +330,7 @@ static const char *numbered(int i, int size)
 static void beyond_the_maximum_the_longest_unused_ends(void **state)
 {
     struct local_directories *local = *state;
-    _cleanup_(buffer_finish) struct buffer listed;
-    buffer_init(&listed, 1 << 20);
+    _cleanup_(buffer_finish) struct buffer listed = {.max = 1 << 20};
     for (int i = 0; i < LOCAL_DIRECTORIES_MAX; i++)
         assert_int_equal(add(local, numbered(i, 1)), 0);
     assert_int_equal(add(local, numbered(0, 1)), 1); /* again: used last */

@@ -115,6 +115,20 @@ static void many_are_listed_by_what_they_share(void **state)
 
 DEFINE_FIXTURE(level, struct setup, set_up(test), tear_down(test))
 
+static void a_name_that_has_not_arrived_is_not_waited_for(void **state)
+{
+    struct setup *setup = *state;
+    struct level_name name;
+    struct caller *caller = parts_caller(&setup->parts);
+    parts_add(&setup->parts, "a b", 3);
+    assert_int_equal(level_name(setup->level, caller, 0, false, &name), -EAGAIN);
+    assert_int_equal(setup->parts.memory->asked, 0);
+    assert_int_equal(level_requested_ms(setup->level), INT64_MAX); /* no answer */
+    assert_names(setup, "a b ");
+    assert_int_equal(level_requested_ms(setup->level), setup->parts.now_ms);
+    assert_int_equal(level_name(setup->level, caller, 1, false, &name), 1);
+}
+
 static void it_tells_what_its_names_show(void **state)
 {
     struct setup *setup = *state;
@@ -317,6 +331,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(few_partitions_are_listed_themselves),
         cmocka_unit_test(many_are_listed_by_what_they_share),
+        TEST_WITH(level, a_name_that_has_not_arrived_is_not_waited_for),
         TEST_WITH(level, it_tells_what_its_names_show),
         cmocka_unit_test(a_prefix_lists_what_starts_so),
         cmocka_unit_test(rows_are_read_until_there_are_many),

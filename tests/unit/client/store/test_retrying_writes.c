@@ -74,15 +74,15 @@ static void changes_whose_answers_were_lost_were_made(void **state)
         {WRITE_UPSERT_MERGE, B("{\n  \"m\": 2\n}\n")},
     };
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        const struct write insert = {.position = B("p\0x"), .text = B(TEXT("x", "1"))};
+        const struct write stored = {.position = B("p\0x"), .text = B(TEXT("x", "1"))};
         _cleanup_(tear_down) struct setup setup;
         struct call call;
         struct write_result first, result;
         set_up(&setup, "lost=write:1");
-        write_elsewhere(&setup, &insert, &first);
+        write_elsewhere(&setup, &stored, &first);
         bool is_upsert = cases[i].kind >= WRITE_UPSERT_REPLACE;
         const struct write change = {.kind = cases[i].kind,
-                                     .position = insert.position,
+                                     .position = stored.position,
                                      .if_match = bytes_of(is_upsert ? "" : first.etag),
                                      .text = cases[i].text};
         assert_int_equal(write(&setup, &change, 1, &call, &result), 0);
@@ -143,12 +143,12 @@ static void a_real_conflict_stays_one(void **state)
 static void a_first_refusal_is_believed(void **state)
 {
     (void)state;
-    const struct write insert = {.position = B("p\0r"), .text = B("p|r")};
+    const struct write same = {.position = B("p\0r"), .text = B("p|r")};
     _cleanup_(tear_down) struct setup setup;
     struct call call;
     struct write_result result;
     set_up(&setup, ""); /* the very same text is there: it is another client's all the same */
-    assert_int_equal(write(&setup, &insert, 1, &call, &result), -EEXIST);
+    assert_int_equal(write(&setup, &same, 1, &call, &result), -EEXIST);
     assert_int_equal(setup.memory->asked, 1);
 }
 

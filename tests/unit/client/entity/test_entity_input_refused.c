@@ -351,7 +351,7 @@ static void an_entity_of_a_megabyte_is_stored_whole(void **state)
 {
     (void)state;
     const size_t units =
-        (ENTITY_MAX_BYTES - 164 - 4 - 15 * (8 + 8 + 4 + 2 * 32768) - 8 - 2 - 4) / 2;
+        (ENTITY_MAX_BYTES - 164 - 4 - 15 * (size_t)(8 + 8 + 4 + 65536) - 8 - 2 - 4) / 2;
     _cleanup_(buffer_finish) struct buffer text;
     buffer_init(&text, (size_t)16 << 20);
     for (size_t more = 0; more < 2; more++) {

@@ -4,6 +4,9 @@
 #include "tests/stores/memory_store.h"
 #include "tests/unit/unit.h"
 
+#define OF(operation, status, command)                                                             \
+    "{operation=\"" operation "\",status=\"" status "\",command=\"" command "\"} "
+
 static int64_t now_ms;
 
 static struct table_store *create(const char *rules, const struct clock *clock)
@@ -41,7 +44,7 @@ static void attempts_are_counted_by_operation_status_and_command(void **state)
     (void)state;
     struct clock clock = fake_clock(&now_ms);
     _cleanup_(table_store_destroyp) struct table_store *store =
-        create("latency=20,fail=get:2:404:X,fail=get:3:0", &clock);
+        create("latency=25,fail=get:2:404:X,fail=get:3:0", &clock);
     get(store, "cat", 0);
     get(store, "cat", -ENOENT);
     get(store, "we\"ird\n\\", -EIO);
@@ -51,20 +54,32 @@ static void attempts_are_counted_by_operation_status_and_command(void **state)
     struct answer answer;
     assert_int_equal(table_store_query(store, &query, &call, &answer), 0);
     answer_finish(&answer);
+    const struct write writes[] = {
+        {.kind = WRITE_UPSERT_REPLACE, .position = B("p\0t"), .text = B("{\n}\n")},
+        {.kind = WRITE_UPSERT_REPLACE, .position = B("p\0u"), .text = B("{\n}\n")},
+        {.kind = WRITE_DELETE, .position = B("p\0u"), .if_match = B("*"), .text = B("")},
+    };
+    struct write_result results[2];
+    assert_int_equal(table_store_write(store, "one", writes, 2, &call, results), 0);
+    assert_int_equal(table_store_write(store, "one", &writes[0], 1, &call, results), 0);
+    assert_int_equal(table_store_write(store, "one", &writes[2], 1, &call, results), 0);
+    assert_int_equal(counting_store_requests(store), 4 + 1 + 3);
     static const char *const lines[] = {
-        "\ntablefuse_requests_total{operation=\"get\",status=\"200\",command=\"cat\"} 2\n",
-        "\ntablefuse_requests_total{operation=\"get\",status=\"404\",command=\"cat\"} 1\n",
-        "\ntablefuse_requests_total{operation=\"get\",status=\"0\",command=\"we\\\"ird?\\\\\"} "
-        "1\n",
-        "\ntablefuse_requests_total{operation=\"query\",status=\"200\",command=\"\"} 1\n",
-        "\ntablefuse_request_rows_total{operation=\"query\",status=\"200\",command=\"\"} 2\n",
-        "\ntablefuse_request_bytes_total{operation=\"get\",status=\"200\",command=\"cat\"} 20\n",
-        "\ntablefuse_request_seconds_total{operation=\"get\",status=\"200\",command=\"cat\"} "
-        "0.040\n",
+        "\ntablefuse_requests_total" OF("get", "200", "cat") "2\n",
+        "\ntablefuse_requests_total" OF("get", "404", "cat") "1\n",
+        "\ntablefuse_requests_total" OF("get", "0", "we\\\"ird?\\\\") "1\n",
+        "\ntablefuse_requests_total" OF("query", "200", "") "1\n",
+        "\ntablefuse_request_rows_total" OF("query", "200", "") "2\n",
+        "\ntablefuse_request_bytes_total" OF("get", "200", "cat") "20\n",
+        "\ntablefuse_request_rows_total" OF("batch", "200", "") "2\n",
+        "\ntablefuse_request_bytes_total" OF("batch", "200", "") "8\n",
+        "\ntablefuse_request_bytes_total" OF("write", "200", "") "4\n",
+        "\ntablefuse_requests_total" OF("delete", "200", "") "1\n",
+        "\ntablefuse_request_seconds_total" OF("get", "200", "cat") "0.050\n",
         "\ntablefuse_request_duration_seconds_bucket{operation=\"get\",le=\"0.01\"} 0\n",
         "\ntablefuse_request_duration_seconds_bucket{operation=\"get\",le=\"0.025\"} 4\n",
         "\ntablefuse_request_duration_seconds_bucket{operation=\"get\",le=\"+Inf\"} 4\n"
-        "tablefuse_request_duration_seconds_sum{operation=\"get\"} 0.080\n"
+        "tablefuse_request_duration_seconds_sum{operation=\"get\"} 0.100\n"
         "tablefuse_request_duration_seconds_count{operation=\"get\"} 4\n",
         "\ntablefuse_request_duration_seconds_count{operation=\"query\"} 1\n",
     };
@@ -82,10 +97,8 @@ static void a_command_that_is_cut_within_a_character(void **state)
     get(store, "aaaaaaaaaaaaaa\xe2", 0);
     get(store, "b\xff\xc3\xa9\xed\xa0\x80", 0);
     static const char *const lines[] = {
-        "\ntablefuse_requests_total{operation=\"get\",status=\"200\",command=\"aaaaaaaaaaaaaa?\"} "
-        "2\n",
-        "\ntablefuse_requests_total{operation=\"get\",status=\"200\",command=\"b?\xc3\xa9???\"} "
-        "1\n",
+        "\ntablefuse_requests_total" OF("get", "200", "aaaaaaaaaaaaaa?") "2\n",
+        "\ntablefuse_requests_total" OF("get", "200", "b?\xc3\xa9???") "1\n",
     };
     assert_lines(store, lines, ARRAY_SIZE(lines));
 }

@@ -34,6 +34,8 @@ static void assert_lines(struct table_store *store, const char *const *lines, si
     buffer_init(&text, 1 << 20);
     assert_int_equal(counting_store_append_metrics(store, &text), 0);
     const char *all = buffer_string(&text);
+    assert_null(strstr(all, "list_tables")); /* what was not requested has no line */
+    assert_null(strstr(all, "(null)"));
     for (size_t i = 0; i < n; i++)
         if (!strstr(all, lines[i]))
             fail_msg("no line %s in\n%s", lines[i], all);

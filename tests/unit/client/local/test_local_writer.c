@@ -182,6 +182,7 @@ static void a_change_that_waits_may_leave_and_one_that_was_taken_may_not(void **
     atomic_store(&second.is_cancelled, true);
     assert_int_equal(pthread_join(second.thread, NULL), 0);
     assert_int_equal(second.result, -EINTR);
+    assert_int_equal(second.call.failure.error, -EINTR);
     assert_int_equal(second.made, 0);
     atomic_store(&first.go, true);
     assert_int_equal(pthread_join(first.thread, NULL), 0);

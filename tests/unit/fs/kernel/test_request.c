@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/kernel/request.h"
+#include "fs/text/control_dir.h"
 #include "tests/unit/cache/account_fixture.h"
+#include "tests/unit/fs/tree/place_fixture.h"
 
 #include <stdatomic.h>
 
@@ -143,6 +145,47 @@ static void what_a_good_disk_answers_is_not_told(void **state)
     tear_down(&setup);
 }
 
+static void assert_reported_at(struct setup *setup, const struct place *place, const char *expected)
+{
+    struct failure_log *log = account_failures(setup->account);
+    struct failure_record record;
+    _cleanup_(buffer_finish) struct buffer text = {.max = 1000}, line = {.max = 1000};
+    struct file_system fs = {.account = setup->account, .clock = &setup->clock};
+    struct request request = {.fs = &fs, .operation = "open"};
+    uint64_t before = failure_log_count(log);
+    request_note(&request, -EIO, place);
+    assert_int_not_equal(failure_log_next(log, before, &record, &text), 0);
+    assert_int_equal(control_append_failure(&line, &record), 0);
+    if (!strstr(buffer_string(&line), expected))
+        fail_msg("%s: not %s", line.data, expected);
+}
+
+static void a_failure_is_reported_with_its_path(void **state)
+{
+    static const char *const paths[][2] = {
+        {"table/p/r.json", " /table/p/r.json: "},
+        {"table/p", " /table/p: "},
+        {"table/N+", " /table/N+: "},
+        {"table/p/2024+", " /table/p/2024+: "},
+        {"table", " /table: "},
+        {"table/p/.filter", " /table/p: "},
+        {".tablefuse", " /.tablefuse: "},
+        {".tablefuse/stats", " /.tablefuse/stats: "},
+        {".tablefuse/drop/table!", " /.tablefuse/drop/table!: "},
+    };
+    struct place place, scratch;
+    for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
+        follow_to(DIRECTORY_AUTO, paths[i][0], &place);
+        assert_reported_at(*state, &place, paths[i][1]);
+        place_finish(&place);
+    }
+    follow_to(DIRECTORY_AUTO, "table/p", &place);
+    assert_int_equal(place_of_scratch(&place, &scratch), 0);
+    assert_reported_at(*state, &scratch, " /table/p: "); /* the path of its partition */
+    place_finish(&scratch);
+    place_finish(&place);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -150,6 +193,7 @@ int main(void)
         cmocka_unit_test(a_request_that_did_not_wait_is_not_counted),
         cmocka_unit_test(a_directory_is_locked_for_30_s_at_most),
         cmocka_unit_test(what_a_good_disk_answers_is_not_told),
+        TEST_WITH(account, a_failure_is_reported_with_its_path),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

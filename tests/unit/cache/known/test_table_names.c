@@ -85,6 +85,8 @@ static void another_list_has_another_hash(void **state)
     uint64_t first = leave_out(B("a/b\0abc\0"), B("abc\0")).hash;
     assert_int_equal(leave_out(B("abd\0a/b\0"), B("abd\0")).hash, first);
     assert_int_not_equal(leave_out(B("a/b\0a/c\0"), B("")).hash, first);
+    assert_int_not_equal(leave_out(B("a/b\0x/y\0"), B("")).hash,
+                         leave_out(B("a/c\0x/y\0"), B("")).hash);
     assert_int_not_equal(leave_out(B("a/c\0"), B("")).hash, first);
 }
 

@@ -259,12 +259,12 @@ static int request(struct flight *flight, struct page **ret)
     return r;
 }
 
-/* The stamp of the answer that has just arrived. */
-static struct stamp arrived_stamp(const struct flight *flight)
+/* The stamp of an answer that has just arrived, as if it was requested at requested_ms. */
+static struct stamp arrived_stamp(const struct flight *flight, int64_t requested_ms)
 {
     const struct fetcher_source *source = &flight->fetcher->source;
     return (struct stamp){
-        freshness_requested_ms(flight->requested_ms, clock_now_ms(source->clock), source->ttl_ms),
+        freshness_requested_ms(requested_ms, clock_now_ms(source->clock), source->ttl_ms),
         flight->stamp.order};
 }
 
@@ -290,18 +290,20 @@ static void note_table(struct flight *flight, bool is_there, struct stamp stamp)
 /* The table is noted first: the page that is put last is not evicted by that put.
  *
  * A token names the next row as it was for the request that gave the token. So the page does not
- * show whether a row was stored before its first row since then: in that gap it is older than a
- * change by this mount. The whole page gets this order, so that it needs no second one for the gap.
- * A page of a filter covers its rows alone, and no gap. */
+ * show whether a row was stored before its first row since then: in that gap it is as old as the
+ * token. The whole page counts as that old, so that it needs no second stamp for the gap. A page of
+ * a filter covers its rows alone, and no gap. */
 static int keep(struct flight *flight, struct page *page)
 {
-    struct stamp stamp = arrived_stamp(flight);
+    struct stamp stamp = arrived_stamp(flight, flight->requested_ms);
     if (flight->fetch.table)
         note_table(flight, true, stamp);
     else
         report_listed(flight, page);
-    if (flight->token.order > 0 && !range_is_empty(page_range(page)))
+    if (flight->token.order > 0 && !range_is_empty(page_range(page))) {
+        stamp = arrived_stamp(flight, MIN(flight->requested_ms, flight->token.arrived_ms));
         stamp.order = flight->token.order;
+    }
     int r = flight->is_passing
                 ? 0
                 : range_cache_put(flight->fetcher->source.cache, flight->fetch.table, page, stamp);
@@ -314,7 +316,7 @@ static int keep(struct flight *flight, struct page *page)
 static void forget_table(struct flight *flight)
 {
     note_arrival(flight, true);
-    struct stamp stamp = arrived_stamp(flight);
+    struct stamp stamp = arrived_stamp(flight, flight->requested_ms);
     range_cache_drop_table(flight->fetcher->source.cache, flight->fetch.table, stamp);
     note_table(flight, false, stamp);
 }
@@ -492,9 +494,11 @@ int fetcher_fetch(struct fetcher *fetcher, struct caller *caller, const struct f
     return fetcher_explain(fetcher, fetch->table, caller, r);
 }
 
-/* Has the consumer paused for longer than ttl since it got the token? A row that another client has
- * stored since then, before the row that the token names, would be in no page, and the range cache
- * would show it as absent. ret: what a query without the token requests instead. */
+/* Did the token, or the last row before it, arrive longer than half a ttl ago? A row that another
+ * client has stored since then, before the row that the token names, would be in no page, and the
+ * range cache would show it as absent. Usually the consumer has paused. With half a ttl the page is
+ * as young as any answer (freshness_requested_ms). ret: what a query without the token requests
+ * instead. */
 static bool is_token_old(const struct fetcher *fetcher, const struct query *query,
                          struct position *end, struct range *ret)
 {
@@ -504,7 +508,7 @@ static bool is_token_old(const struct fetcher *fetcher, const struct query *quer
     int64_t arrived_ms = continuation_origin(query->after).arrived_ms;
     struct range rest = {continuation_position(query->after), query->range.hi};
     *ret = range_expressible_part(rest, end);
-    return clock_now_ms(fetcher->source.clock) - arrived_ms > ttl_ms && !range_is_empty(*ret);
+    return clock_now_ms(fetcher->source.clock) - arrived_ms > ttl_ms / 2 && !range_is_empty(*ret);
 }
 
 int fetcher_query(struct fetcher *fetcher, struct caller *caller, const struct query *query,

@@ -66,6 +66,7 @@ static enum knowledge look_at_service(struct overlay *overlay, struct page *page
 {
     if (position_is_unsettled(question->range.lo)) { /* no service has it; it may be settled soon */
         ret->was_overlaid = true;
+        ret_until->size = 0;
         return KNOWN_EMPTY;
     }
     int64_t requested_ms =

@@ -171,11 +171,16 @@ static int answer_larger(struct network *self, const struct scan_request *reques
     return build_page(self, range, request->keys_only, &ret->page);
 }
 
-/* Up to some row of what was asked for, and no token. */
+/* Up to some row of what was asked for, and no token. With a token this is a query that begins anew
+ * at its position. */
 static int answer_smaller(struct network *self, const struct scan_request *request,
                           struct answer *ret)
 {
     struct range range = request->range;
+    struct position last;
+    if (request->after)
+        range = range_expressible_part(
+            (struct range){continuation_position(request->after), range.hi}, &last);
     size_t begin = rows_seek(self->rows, range.lo), end = rows_seek(self->rows, range.hi);
     size_t row = begin + 1 + random_below(&self->seed, (size_t)request->top);
     if (row < end)
@@ -200,8 +205,7 @@ static int ask_store(struct network *self, const struct scan_request *request, s
     if (!query.filter && !request->after &&
         random_percent(&self->seed, self->options->larger_percent))
         return answer_larger(self, request, ret);
-    if (!query.filter && !request->after &&
-        random_percent(&self->seed, self->options->smaller_percent))
+    if (!query.filter && random_percent(&self->seed, self->options->smaller_percent))
         return answer_smaller(self, request, ret);
     int r = table_store_query(&self->store, &query, &call, ret);
     while (r == 0 && is_of_keys && page_rows(ret->page) == 0 && ret->next) {

@@ -275,8 +275,8 @@ static void a_row_that_was_stored_between_two_pages_stays_known(void **state)
 }
 
 /* Another client stores a row before the one that the token names. With a token that is older than
- * ttl the row would be known as absent. */
-static void a_token_that_is_older_than_ttl_is_not_used(void **state)
+ * half a ttl the row would be known as absent for longer than ttl. */
+static void a_token_that_is_older_than_half_a_ttl_is_not_used(void **state)
 {
     (void)state;
     const struct range partition = PARTITION;
@@ -287,10 +287,10 @@ static void a_token_that_is_older_than_ttl_is_not_used(void **state)
         bool shows_new, has_token;
         struct bytes end; /* of what the page covers */
     } cases[] = {
-        {partition, NULL, TTL_MS, false, true, ROW("00003").hi},
-        {partition, NULL, TTL_MS + 1, true, false, ROW("00002").hi},
-        {RANGE_ALL, NULL, TTL_MS + 1, true, false, ROW("00002").hi},
-        {partition, "PartitionKey eq 'p'", TTL_MS + 1, false, true, {0}},
+        {partition, NULL, TTL_MS / 2, false, true, ROW("00003").hi},
+        {partition, NULL, TTL_MS / 2 + 1, true, false, ROW("00002").hi},
+        {RANGE_ALL, NULL, TTL_MS / 2 + 1, true, false, ROW("00002").hi},
+        {partition, "PartitionKey eq 'p'", TTL_MS / 2 + 1, false, true, {0}},
     };
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         struct fetching fetching;
@@ -470,7 +470,7 @@ int main(void)
         cmocka_unit_test(tokens_that_never_end_are_an_error),
         cmocka_unit_test(tokens_in_a_circle_are_an_error),
         cmocka_unit_test(a_row_that_was_stored_between_two_pages_stays_known),
-        cmocka_unit_test(a_token_that_is_older_than_ttl_is_not_used),
+        cmocka_unit_test(a_token_that_is_older_than_half_a_ttl_is_not_used),
         cmocka_unit_test(a_query_that_begins_anew_ends_with_its_partition),
         TEST_WITH(fetching, a_row_of_a_filter_is_as_young_as_its_page),
         cmocka_unit_test(a_scans_pages_are_kept_and_counted),

@@ -79,11 +79,11 @@ static enum edit_begin begin_of(const struct writer *writer)
 }
 
 /* The store of {} was refused because the entity exists already. That counts as success: an empty
- * file only has to exist. */
+ * file only has to exist. One that is to be made exclusively has perhaps been made before. */
 static bool is_there(const struct writer *writer, int error)
 {
     return error == -EEXIST && writer->draft.state == DRAFT_BLANK &&
-           writer->begin != EDIT_EXCLUSIVE;
+           (writer->begin != EDIT_EXCLUSIVE || writer->outcome.may_be_stored);
 }
 
 /* An address that is unsettled is settled by the text. */

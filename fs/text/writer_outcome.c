@@ -67,7 +67,8 @@ void outcome_store_refused(struct writer *writer, struct caller *caller, struct 
     struct failure *failure = &caller->call.failure;
     if (outcome_has_lost(writer))
         return;
-    if (outcome->may_be_stored && (failure->error == -ESTALE || failure->error == -EEXIST))
+    bool is_conflict = failure->error == -EEXIST || failure->http_status == 412;
+    if (outcome->may_be_stored && is_conflict)
         failure->advice = "what is stored may be this file's earlier text, whose answer was lost; "
                           "write the file again";
     outcome->may_be_stored |= failure->is_ambiguous;

@@ -4,8 +4,8 @@
 /* What the four files of a writer share: the fields of a writer and of the map of all writers.
  * writer.c creates and frees writers and their handles, writer_events.c handles events of the text,
  * from a write to the release, writer_outcome.c decides what of a failure is reported and kept, and
- * writers.c has the map. Private to them. Functions that end in
- * _locked are called inside the monitor. */
+ * writers.c has the map. Private to them. Functions that end in _locked are called inside the
+ * monitor. */
 #include "client/base/monitor.h"
 #include "fs/text/draft.h"
 #include "fs/text/writer.h"
@@ -28,9 +28,10 @@ struct writer_name *writer_name_create(struct address address);
 struct writer_name *writer_name_ref(struct writer_name *name);
 void writer_name_unref(struct writer_name *name); /* takes NULL */
 
-/* What has become of the text since it was last stored, or emptied. */
+/* What has become of the text. */
 struct writer_outcome {
-    /* Why the last store or write was refused; error 0: none was. */
+    /* Why the last store or write was refused; error 0: none was since the last successful store,
+     * or since the text was emptied. */
     struct failure refused;
     bool may_be_stored; /* the answer to a store was lost for good */
     bool is_kept; /* the text was given up when a write was refused, and has not changed since */

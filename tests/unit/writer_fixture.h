@@ -79,6 +79,7 @@ static inline int sink_store(void *context, struct caller *caller, const struct 
     if (sink->error < 0) {
         (void)call_fail(&caller->call, sink->error, "%*srefused", sink->is_wordy ? 300 : 0, "");
         caller->call.failure.is_ambiguous = sink->is_ambiguous;
+        caller->call.failure.http_status = sink->error == -ESTALE ? 412 : 0;
         return sink->error;
     }
     *ret = entity_of(sink->stores);

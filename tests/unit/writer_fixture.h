@@ -214,4 +214,7 @@ static inline bool is_found(struct sink *sink, struct address address)
     return writer;
 }
 
+DEFINE_FIXTURE(sink, struct sink, (*test = new_sink(), begin_writers(test)),
+               writers_destroy(test->writers))
+
 #endif

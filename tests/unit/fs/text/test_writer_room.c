@@ -49,28 +49,25 @@ static void a_text_takes_room_for_its_length(void **state)
 
 static void a_text_that_is_opened_takes_room(void **state)
 {
-    (void)state;
-    struct sink sink = new_sink();
-    begin_writers(&sink);
-    struct writer_handle *handle = open_changed(&sink, EDIT_CHANGED);
-    assert_int_equal(sink.reserved, strlen(STORED));
-    struct writer_handle *appended = open_changed(&sink, EDIT_APPENDED);
-    assert_int_equal(sink.reserved, strlen(STORED)); /* it is not held */
+    struct sink *sink = *state;
+    struct writer_handle *handle = open_changed(sink, EDIT_CHANGED);
+    assert_int_equal(sink->reserved, strlen(STORED));
+    struct writer_handle *appended = open_changed(sink, EDIT_APPENDED);
+    assert_int_equal(sink->reserved, strlen(STORED)); /* it is not held */
     write_at(appended, "{}", 0, 0, NULL);
-    assert_int_equal(sink.reserved, strlen(STORED) + 2);
+    assert_int_equal(sink->reserved, strlen(STORED) + 2);
     close_handle(appended);
-    sink.room = sink.reserved;
+    sink->room = sink->reserved;
     struct entity stored = entity_of(1);
     struct writer_begin again = {.address = name_a, .begin = EDIT_CHANGED, .snapshot = stored};
     struct caller caller = caller_of(OPENER);
     struct writer_handle *none = NULL;
-    assert_int_equal(writers_open(sink.writers, &again, &caller, &none), -ENOSPC);
+    assert_int_equal(writers_open(sink->writers, &again, &caller, &none), -ENOSPC);
     assert_string_equal(caller.call.failure.message, "no room");
-    assert_int_equal(sink.reserved, strlen(STORED));
+    assert_int_equal(sink->reserved, strlen(STORED));
     entity_finish(&stored);
     close_handle(handle);
-    assert_int_equal(sink.reserved, 0);
-    writers_destroy(sink.writers);
+    assert_int_equal(sink->reserved, 0);
 }
 
 /* What was written before is kept, as after every write that fails. */
@@ -114,7 +111,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_text_takes_room_for_its_length),
-        cmocka_unit_test(a_text_that_is_opened_takes_room),
+        TEST_WITH(sink, a_text_that_is_opened_takes_room),
         cmocka_unit_test(a_write_without_room_fails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

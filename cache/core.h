@@ -89,9 +89,9 @@ enum knowledge account_recall(struct account *account, struct address address, s
 /* The same for the version that this mount masks. No page in ret: there is no mask, or the masked
  * version is not known. */
 void account_recall_masked(struct account *account, struct address address, struct entity *ret);
-/* Translates the failure of such a write. -ESTALE if another client has changed the entity first,
- * also if it has deleted it: -ENOENT from a write would not explain it to the user. Afterwards the
- * process counts as not having read the entity, so that its next store succeeds. */
+/* Translates the failure of a write with a precondition. -ESTALE if another client has changed the
+ * entity first, also if it has deleted it: -ENOENT from a write would not explain it to the user.
+ * Afterwards the process counts as not having read the entity, so that its next store succeeds. */
 int account_lose(struct account *account, struct caller *caller, struct address address, int error,
                  enum write_kind kind);
 /* account_lose for an edit that was to replace a queued text. That text may have been refused for
@@ -116,7 +116,8 @@ bool account_may_queue(struct account *account);
 /* How many bytes the write takes in a batch; if it cannot share a batch with others, all bytes of
  * one. */
 size_t account_request_bytes(struct account *account, const char *table, const struct write *write);
-/* Queues the delete. The caller has claimed the position; after 0 the queue owns the claim. */
+/* Queues the delete. The caller has claimed the position; after 0 the queue owns the claim.
+ * is_held: it joins the hold of its table (pending_hold.h). */
 int account_queue_delete(struct account *account, struct caller *caller, struct address address,
                          struct bytes etag, bool is_held);
 /* The same for a text. ret: the entity as readers see it from now on; the caller finishes it. */
@@ -153,8 +154,8 @@ int account_drain_below(struct account *account, struct caller *caller,
  * it. 0: none has. */
 int account_check_deletes(struct account *account, struct caller *caller,
                           const struct directory *directory);
-/* Returns r. If r is -ENOTEMPTY, it gets the reason of account_check_deletes, if there is one. Else
- * a failed delete is kept, as a lost text is: fsync or the end of the mount reports it. */
+/* Returns r. If r is -ENOTEMPTY, it gets the reason of account_check_deletes, if there is one. With
+ * another r a failed delete stays unreported: fsync or the end of the mount reports it. */
 int account_explain_not_empty(struct account *account, struct caller *caller,
                               const struct directory *directory, int r);
 /* rmdir of a table, as account_remove_directory describes it. */
@@ -165,7 +166,7 @@ int account_remove_table(struct account *account, struct caller *caller,
 int account_check_path(struct account *account, struct caller *caller,
                        const struct directory_path *path);
 /* The process has stored this version. Not recorded for process 0, which stands for all unknown
- * processes: a text of its own is no other client's change. */
+ * processes: the version of one would count as read by another. */
 static inline void account_wrote(struct account *account, const struct caller *caller,
                                  struct address address, const struct entity *now)
 {

@@ -7,7 +7,7 @@
  *
  * | the process...                       | a miss is read by                                      |
  * | opens entities by name               | one query, sized by the table's pattern (by_name.h)    |
- * | traverses a table (listed a larger   | in listings and directories: the process's traversal,  |
+ * | traverses a table (listed a larger   | in listings and lookups of directories: its traversal, |
  * |   directory within the last 30 s)    |   a prefetcher across directories (traversals.h)       |
  * | lists one directory                  | a query at the first miss, then the listing's own      |
  * |                                      |   prefetcher                                           |

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef CACHE_AHEAD_ROW_READER_H
 #define CACHE_AHEAD_ROW_READER_H
-/* The consumer of a prefetcher of rows that reads up to given positions: a process that traverses a
- * table, or one listing. Its frontier is the end of what it has taken.
+/* Takes items of a prefetcher of rows, up to the position that its user needs: a process that
+ * traverses a table, or one listing. Its frontier is the end of what it has taken.
  *
  * The reader of a traversal lists directories first and visits their entities later. It keeps
  * references to the pages that it has taken and not passed (held_pages.h), so that they are still
@@ -21,9 +21,9 @@ void row_reader_destroy(struct row_reader *reader); /* takes NULL; cancels its r
 
 enum reach {
     REACH_NOT,      /* the reader has passed it, or it is too far ahead: the caller requests it */
-    REACH_IN_CACHE, /* it has arrived: the caller queries the range cache again while it has
-                       ret_page (NULL: the item has no page; or, in traversals.h, another thread
-                       took it, and its page may have been evicted) */
+    REACH_IN_CACHE, /* it has arrived: the caller queries the range cache again, and holds ret_page
+                       until then, so that it is not evicted (NULL: the item has no page; or, in
+                       traversals.h, another thread took it, and its page may have been evicted) */
     REACH_FULL,     /* must_fit, and the next page does not fit with the held pages */
 };
 /* Takes items up to the one at `position`. If an item does not fit with the held pages and must_fit

@@ -16,7 +16,7 @@ struct worker_pool {
         int queued, running;
     } lanes[LANES];
     int running;   /* tasks of all lanes */
-    int startable; /* of the queued ones, those whose lane has a slot for them */
+    int startable; /* queued tasks whose lane has a free slot */
     int threads_made;
     bool is_ending;
     pthread_t threads[]; /* threads_made of max_threads */

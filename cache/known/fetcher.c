@@ -289,10 +289,10 @@ static void note_table(struct flight *flight, bool is_there, struct stamp stamp)
 
 /* The table is noted first: the page that is put last is not evicted by that put.
  *
- * A token names the next row as it was for the request that gave the token. So the page does not
- * show whether a row was stored before its first row since then: in that gap it is as old as the
- * token. The whole page counts as that old, so that it needs no second stamp for the gap. A page of
- * a filter covers its rows alone, and no gap. */
+ * A token names the row that came next when it was given. A row that was stored before that one
+ * since then is not in this page, although the page covers its position: this gap is as old as the
+ * token. So the whole page counts as that old: one stamp is simpler than two. A page of a filter
+ * covers its rows alone, and no gap. */
 static int keep(struct flight *flight, struct page *page)
 {
     struct stamp stamp = arrived_stamp(flight, flight->requested_ms);
@@ -494,11 +494,10 @@ int fetcher_fetch(struct fetcher *fetcher, struct caller *caller, const struct f
     return fetcher_explain(fetcher, fetch->table, caller, r);
 }
 
-/* Did the token, or the last row before it, arrive longer than half a ttl ago? A row that another
- * client has stored since then, before the row that the token names, would be in no page, and the
- * range cache would show it as absent. Usually the consumer has paused. With half a ttl the page is
- * as young as any answer (freshness_requested_ms). ret: what a query without the token requests
- * instead. */
+/* Is the token too old: did it, or the last row before it, arrive over half a ttl ago? Another
+ * client may have stored a row since, between that row and the one that the token names. No page
+ * would have it, and the range cache would show it as absent. With half a ttl the page is as young
+ * as any answer (freshness_requested_ms). ret: what a query without the token requests instead. */
 static bool is_token_old(const struct fetcher *fetcher, const struct query *query,
                          struct position *end, struct range *ret)
 {
@@ -517,17 +516,21 @@ int fetcher_query(struct fetcher *fetcher, struct caller *caller, const struct q
     struct query own = *query;
     struct position end;
     struct range rest;
-    *ret = (struct answer){0};
     bool begins_anew = is_kept && is_token_old(fetcher, query, &end, &rest);
+    *ret = (struct answer){0};
+    if (begins_anew) {
+        own.range = rest;
+        own.after = NULL;
+    }
     struct flight flight = {
         .fetcher = fetcher,
-        .fetch = {.table = query->table,
-                  .range = begins_anew ? rest : query->range,
-                  .top = query->top,
-                  .keys_only = query->keys_only},
+        .fetch = {.table = own.table,
+                  .range = own.range,
+                  .top = own.top,
+                  .keys_only = own.keys_only},
         .leader = caller,
         .is_passing = !is_kept,
-        .token = begins_anew ? (struct token_origin){0} : continuation_origin(query->after),
+        .token = continuation_origin(own.after),
         .stamp = stamp_take(fetcher->source.orders, clock_now_ms(fetcher->source.clock))};
     (void)pthread_mutex_lock(&fetcher->lock);
     fetcher->stats.flights++;
@@ -538,7 +541,7 @@ int fetcher_query(struct fetcher *fetcher, struct caller *caller, const struct q
     const struct token_origin origin = {clock_now_ms(fetcher->source.clock), flight.stamp.order};
     if (r == 0 && ret->next)
         continuation_set_origin(ret->next,
-                                page_rows(ret->page) > 0 || !query->after ? origin : flight.token);
+                                page_rows(ret->page) > 0 || !own.after ? origin : flight.token);
     if (r == 0)
         r = keep(&flight, ret->page);
     else if (r == -ENOENT)

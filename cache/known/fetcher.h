@@ -66,7 +66,7 @@ int fetcher_fetch(struct fetcher *fetcher, struct caller *caller, const struct f
 /* Queries a page of a scan, which follows the continuation tokens itself; joins no flight. is_kept:
  * the page also goes into the range cache. Then a token that arrived longer than half a ttl ago is
  * not used: the query begins anew at its position. The answer has no token then, and ends where its
- * page ends, perhaps before the range. Otherwise as fetcher_fetch. */
+ * page ends, perhaps before the range does. Otherwise as fetcher_fetch. */
 int fetcher_query(struct fetcher *fetcher, struct caller *caller, const struct query *query,
                   bool is_kept, struct answer *ret);
 

@@ -36,8 +36,8 @@ void local_directories_destroy(struct local_directories *local); /* takes NULL *
 
 /* `parent`: the directory whose listing shows it, from the path that was used. Example: `mkdir
  * T/N+/New` adds the partition "New" with the prefix directory "N" as its parent. is_empty: no
- * entity is in it. 0; -ENOMEM; 1: it was local already: its parent stays, and it is empty only if
- * it was. If two callers add it at once, one gets 0. */
+ * entity is in it. 0; -ENOMEM; 1: it was local already: it keeps its parent, and counts as empty
+ * only if it did and is_empty is true. If two callers add it at once, one gets 0. */
 int local_directories_add(struct local_directories *local, const struct directory *directory,
                           const struct directory *parent, bool is_empty);
 bool local_directories_has(struct local_directories *local, const struct directory *directory);

@@ -7,7 +7,7 @@
 #include <pthread.h>
 
 struct table {
-    struct range_map map; /* the first: a page's map is its table's */
+    struct range_map map; /* first, so that a page's map pointer is its table's, too */
     const char *name;
     RB_ENTRY(table) by_name;
     TAILQ_ENTRY(table) in_idle;
@@ -25,9 +25,10 @@ struct range_cache {
     struct table_tree tables;
     TAILQ_HEAD(table_list, table) idle; /* tables without a page; the oldest first */
     size_t idle_count;
-    uint64_t floor; /* of the tables that are not kept: no page with a lower order is taken */
+    uint64_t floor; /* of tables that are not kept: pages with a lower stamp order are refused */
     struct range_holdings holdings;
-    struct page_queue passed, used; /* each page is in one; the first one is evicted first */
+    struct page_queue passed,
+        used; /* each page is in one of them; pages of `passed` are evicted first, from the front */
     uint64_t evicted;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef CACHE_KNOWN_TABLE_NAMES_H
 #define CACHE_KNOWN_TABLE_NAMES_H
-/* Removes those names from a service's list of tables that no path can have. The mount does not
+/* Removes from a service's list of tables the names that cannot stand in a path. The mount does not
  * show these tables. Pure. */
 #include "client/base/bytes.h"
 #include "client/store/call.h"

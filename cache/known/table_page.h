@@ -2,8 +2,8 @@
 #ifndef CACHE_KNOWN_TABLE_PAGE_H
 #define CACHE_KNOWN_TABLE_PAGE_H
 /* Pages whose rows are tables, which the range cache has for the account (table NULL). The position
- * of a row is the table's name. Its text is empty; nevertheless the page is not a page of keys,
- * because a table has no more to read. Pure. */
+ * of a row is the table's name. Its text is empty. Still the page counts as one with texts: of a
+ * table there is nothing more to read. Pure. */
 #include "client/store/page.h"
 
 /* A page of all tables. names: each with a NUL after it, in any order, since the service's order

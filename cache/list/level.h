@@ -2,9 +2,9 @@
 #ifndef CACHE_LIST_LEVEL_H
 #define CACHE_LIST_LEVEL_H
 /* The names in the directory of a table or prefix, for one opendir: its partitions, or the prefixes
- * that they share (cache/scan/scan_level). Keeps all names, since they are few. They live as long
- * as the opendir, so every listing that begins after a change by this mount shows it. One thread at
- * a time; no lock; blocks for requests. */
+ * that they share (cache/scan/scan_level). Keeps all names, since they are few. They are kept for
+ * one opendir, so a listing that begins after a change by this mount shows that change. One thread
+ * at a time; no lock; blocks for requests. */
 #include "cache/address.h"
 #include "cache/known/stamp.h"
 #include "cache/list/level_names.h"
@@ -23,10 +23,10 @@ void level_begin_anew(struct level *level, struct stamp began);
  * arrived, and may_wait is false. Else -errno with the reason in caller->call. */
 int level_name(struct level *level, struct caller *caller, uint64_t index, bool may_wait,
                struct level_name *ret);
-/* Which of the names so far stands for a partition, or for the partitions with a prefix? */
+/* How do the names so far show a partition, or with is_prefix the partitions with that prefix? */
 enum level_shows {
     LEVEL_SHOWS_NOTHING, /* none */
-    LEVEL_SHOWS_NAME,    /* the key is a name, or is the beginning of a name */
+    LEVEL_SHOWS_NAME,    /* the key is a name; with is_prefix, also: the beginning of a name */
     LEVEL_SHOWS_PREFIX,  /* a name is a prefix of the key: it is not known whether the key exists */
 };
 enum level_shows level_shows(const struct level *level, struct bytes key, bool is_prefix);

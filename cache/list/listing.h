@@ -32,8 +32,9 @@ struct listing_entry {
     /* For d_ino: grows along the listing, and is greater than every st_ino. 0 for a table, whose
      * st_ino is used. */
     uint64_t number;
-    /* How long the kernel may keep the entry. The listing shows an entity as it read it; 0: another
-     * caller got a younger answer meanwhile. */
+    /* How long the kernel may keep the entry. The listing shows an entity as it read it; 0: not at
+     * all, because another caller got a younger answer meanwhile, or the entity is being changed.
+     */
     int64_t valid_ms;
 };
 
@@ -60,8 +61,8 @@ int listing_next(struct listing *listing, struct caller *caller, uint64_t cookie
 /* After the end: the first local directory in the listing's directory whose range.lo is greater
  * than `after` (empty: the first of all), except those that the listing has shown because entities
  * are in them. Puts its range.lo into ret_lo, which is cleared first: with a NUL at its end it is a
- * partition, else a prefix. Sends nothing: if it is not known whether an entity is in it, what this
- * mount has last done there decides. 1; 0: no more; -ENOMEM. */
+ * partition, else a prefix. Sends nothing: if it is not known whether an entity is in it, it is
+ * returned if this mount left it empty. 1; 0: no more; -ENOMEM. */
 int listing_next_local(struct listing *listing, struct bytes after, struct buffer *ret_lo);
 /* Is an entity known in `range`, a part of the listing's directory? It accepts answers as old as
  * the listing may show. Sends nothing. */

@@ -13,7 +13,7 @@ typedef int control_append(void *context, struct buffer *ret);
 #define CONTROL_MAX_BYTES ((size_t)4 << 20)
 
 /* The reason of a refused write to one of these files. */
-#define CONTROL_IS_READ "the files of .tablefuse are only read"
+#define CONTROL_IS_READ "the files of .tablefuse are read-only"
 
 struct control_dir;
 /* exit_socket: the socket's name (fs/base/exit_report.h); "": there is none. exit_socket and

@@ -17,7 +17,8 @@
 #include <sys/types.h>
 
 #define LOCKS_MAX                                                                                  \
-    ((size_t)10000) /* in a mount, waiting ones included: each call visits all of a file */
+    ((size_t)10000) /* in a mount, waiting ones included: each call visits all locks of its file   \
+                     */
 
 struct locks;       /* all locks of a mount */
 struct locked_file; /* a file that may be locked; handles hold references */
@@ -41,8 +42,8 @@ void locks_destroy(struct locks *locks); /* takes NULL; after locks_end */
  */
 void locks_end(struct locks *locks);
 
-/* The file with that address, for a new handle. The address is copied. For a file that is no entity
- * address.table is "", and the position its st_ino. 0 or -ENOMEM. */
+/* The file with that address, for a new handle. The address is copied. A scratch file has the table
+ * "", and its st_ino as position. 0 or -ENOMEM. */
 int locks_open(struct locks *locks, struct address address, struct locked_file **ret);
 /* Ends the locks that the handle took, and the flock locks that it owns. */
 void locks_close(struct locks *locks, struct locked_file *file, uint64_t handle);

@@ -33,9 +33,9 @@
  * and flushes of one writer never overtake each other. All other fields, and the map of all
  * writers, are guarded by one monitor, which is not held while a text is stored.
  * Ownership: nodes and handles hold counted references. Strings and texts are copied.
- * Errors: 0 or -errno, the reason in caller->call.failure. If that is empty, an earlier call has
- * reported this error, or the release will, by give_up; do not log it again. All functions may
- * return -EINTR and -ETIMEDOUT: another event of the writer did not end in time. */
+ * Errors: 0 or -errno, the reason in caller->call.failure. If that has no error, do not log the
+ * error: an earlier call has reported it, or the release will. All functions may return -EINTR and
+ * -ETIMEDOUT: another event of the writer did not end in time. */
 #include "cache/account.h"
 #include "fs/tree/inode.h"
 
@@ -52,8 +52,8 @@ struct writer_text { /* to be stored; all fields are views */
 };
 
 struct writer_loss { /* what could not be stored; all fields are views */
-    /* "release"; or "write" if another client changed the entity first, or if the text was to
-     * replace a removed entity (writers_note_removed). */
+    /* "release"; or the call that failed: "write", or of a failure that was left to the release
+     * also "fsync" or "setattr". */
     const char *operation;
     struct address address;
     struct bytes text; /* perhaps empty */
@@ -77,10 +77,10 @@ struct writer_store {
     int (*touch)(void *context, struct caller *caller, struct address address, struct bytes known,
                  const struct later_etag *queued, struct entity *ret);
     /* Gives a text up. Not called at the release if every write was refused, because each write has
-     * reported that. If some writes succeeded and a later one failed, that one has reported no
-     * reason: the release calls give_up for it, perhaps without a text. */
+     * reported that. If some writes succeeded and a later one failed, its reason was kept for the
+     * release, which calls give_up, perhaps without a text. */
     void (*give_up)(void *context, struct caller *caller, const struct writer_loss *loss);
-    /* Settles the text's unsettled address by the key in the text, which calls writers_settle, too.
+    /* Takes the key from the text, and settles the text's address with it: it calls writers_settle.
      * 0, or -errno with the reason in caller->call. */
     int (*settle)(void *context, struct caller *caller, const struct writer_text *text);
     void *context;
@@ -139,15 +139,14 @@ bool writers_held_is_unstored(struct held_writers *held);
 /* is_gone: the name was removed. Its writers become DETACHED, except a NEW one that began after the
  * hold, which is another file. Not is_gone: nothing changes. */
 void writers_let_go(struct held_writers *held, bool is_gone);
-/* Called after an UNLINK of an entity. If a program then writes a new file of this name, it
- * replaces the entity. If such a write is refused, the text is given up, so that lost+found keeps
- * it: the old entity is gone. (Another refused write is only undone.) The last 1,024 names are
- * kept. */
+/* Called after an UNLINK of an entity. A new file of this name that is written afterwards counts as
+ * its replacement. If such a write is refused, the text is given up, so that lost+found keeps it:
+ * the old entity is gone. (Another refused write is only undone.) The last 1,024 names are kept. */
 void writers_note_removed(struct writers *writers, struct address address);
 /* Ends the holds of both names after a rename. The writers of the new name become DETACHED. The
- * writers of the old name have the new name from then on. Of these, a NEW one, and one whose last
- * known version is `before`, have `after` as last known version, which their next store replaces.
- * Without pages: nothing was stored, and a NEW writer stays NEW. */
+ * writers of the old name have the new name from then on. A NEW one, and one that knows `before`,
+ * know `after` from then on: their next store replaces that. Without pages: nothing was stored, and
+ * a NEW writer stays NEW. */
 void writers_let_go_renamed(struct held_writers *from, struct held_writers *to,
                             const struct entity *before, const struct entity *after);
 /* Gives the settled address to the writers and holds that the settlement concerns, also to busy
@@ -187,10 +186,10 @@ void writer_miss_write(struct writer_handle *handle);
 int writer_read(struct writer_handle *handle, struct caller *caller, uint64_t offset, size_t size,
                 struct buffer *ret);
 int writer_resize(struct writer *writer, struct caller *caller, uint64_t size);
-/* If the text is refused only because a write was refused before, the error is that write's. The
- * reason for refusing a text is not in caller->call (writer_sync: likewise; writer_touch: for an
- * empty text). The release reports it, unless the text is stored by then. A flush may be too early
- * to report it: shells flush before they write, and a child process flushes a text that its parent
+/* If the text is refused only because a write was refused before, the error is that write's. After
+ * a flush caller->call has no reason, nor if writer_sync refuses the text, or writer_touch an empty
+ * one: the release reports it, unless the text is stored by then. A flush may be too early to
+ * report it: shells flush before they write, and a child process flushes a text that its parent
  * continues. */
 int writer_flush(struct writer_handle *handle, struct caller *caller);
 int writer_sync(struct writer_handle *handle, struct caller *caller);

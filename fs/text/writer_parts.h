@@ -2,8 +2,8 @@
 #ifndef FS_TEXT_WRITER_PARTS_H
 #define FS_TEXT_WRITER_PARTS_H
 /* What the four files of a writer share: the fields of a writer and of the map of all writers.
- * writer.c creates and frees writers and their handles, writer_events.c handles events of the text,
- * from a write to the release, writer_outcome.c decides what of a failure is reported and kept, and
+ * writer.c creates and frees writers and their handles; writer_events.c handles events of the text,
+ * from a write to the release; writer_outcome.c decides what of a failure is reported and kept;
  * writers.c has the map. Private to them. Functions that end in _locked are called inside the
  * monitor. */
 #include "client/base/monitor.h"
@@ -34,7 +34,8 @@ struct writer_outcome {
      * or since the text was emptied. */
     struct failure refused;
     bool may_be_stored; /* the answer to a store was lost for good */
-    bool is_kept; /* the text was given up when a write was refused, and has not changed since */
+    bool is_kept; /* the text was given up when a store or write was refused; no write or resize has
+                     succeeded since */
     /* The last failure that the release is to report, and the name of its call; error 0: none. */
     struct failure unreported;
     const char *unreported_call;
@@ -98,7 +99,8 @@ static inline struct address writer_event_address(const struct writer *writer)
 {
     return writer->event_name->address;
 }
-/* Of a writer that is busy, which does not become DETACHED: a hold of its name waits for it. */
+/* Only for a busy writer: its answer stays true, because a hold waits until the writer is not busy.
+ */
 bool writer_is_detached(struct writer *writer);
 /* Reserves memory for a draft's text of at most `size` bytes. 0; or -errno with the reason in
  * caller->call. */
@@ -116,8 +118,8 @@ int writers_wait_locked(struct writers *writers, struct call *call);
 
 /* The outcome of a busy writer's text. A text that is given up has one line in the log, with the
  * last failure. So if a call fails while the draft has text, the release reports that failure.
- * Functions with a caller take its failure as that of the call that has failed, and empty it if the
- * call is not to be logged by itself. */
+ * outcome_store_refused and outcome_write_refused find the failure in caller->call, and clear it if
+ * it must have no line of its own. */
 
 /* A call about the writer fails; has one failed since the last successful store? */
 void outcome_note_reported(struct writer *writer);
@@ -137,16 +139,17 @@ int outcome_refuse_flush(struct writer *writer, struct caller *caller,
 void outcome_store_refused(struct writer *writer, struct caller *caller, struct bytes text,
                            bool is_reported);
 void outcome_stored(struct writer *writer);
-/* A write of `bytes` was refused. What was written before it stays in the draft, and the release
- * reports both. is_again: an earlier write has failed likewise, and nothing was stored since. */
+/* A write of `bytes` was refused. If text before it is not stored yet, that stays in the draft, and
+ * the release reports the failure. The text of a replacement is given up now. is_again: an earlier
+ * write has failed likewise, and nothing was stored since. */
 void outcome_write_refused(struct writer *writer, struct caller *caller, struct bytes bytes,
                            bool is_again);
 /* The text has size 0: what was refused before does not concern the next text. */
 void outcome_text_emptied(struct writer *writer, struct caller *caller);
 /* The release reports the failure of `call`, so that a text has one line in the log. */
 void outcome_leave_to_release(struct writer *writer, struct failure *failure, const char *call);
-/* Reports the failure that was left to the release, if the text ends otherwise than by a release
- * that gives it up. */
+/* Reports the failure that was left to the release, if the text is emptied, or if the release does
+ * not give it up. */
 void outcome_report_rest(struct writer *writer, struct caller *caller);
 /* Sets the reason why the text of the last handle is not stored, and returns its error. If a write
  * failed, the text in lost+found lacks a part of what the program wrote: the reason says so. */

@@ -252,6 +252,21 @@ static void join_shown(struct chunk *chunk, struct chunk *next)
     chunk->page_rows = next->page_rows;
 }
 
+enum scan_state chunk_list_take(struct chunk_list *list, struct scan_item *ret)
+{
+    struct chunk *chunk;
+    while ((chunk = TAILQ_FIRST(list))) {
+        *ret = (struct scan_item){.kind = SCAN_ROWS, .pages = 1};
+        if (chunk_take(chunk, &ret->rows))
+            return SCAN_ITEM;
+        if (chunk->state != CHUNK_DONE)
+            return SCAN_WAIT;
+        TAILQ_REMOVE(list, chunk, link);
+        chunk_destroy(chunk);
+    }
+    return SCAN_END;
+}
+
 void chunk_join(struct chunk *chunk, struct chunk *next)
 {
     if (chunk->waiting_rows == 0)

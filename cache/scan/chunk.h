@@ -10,7 +10,7 @@
  * may have rows after "m"; they are ignored, since the chunk after reads them. If one query can
  * request exactly [cursor, end), the chunk changes to that query, so that its pages have no rows of
  * another chunk. */
-#include "client/store/table_store.h"
+#include "cache/scan/scan.h"
 
 #include <sys/queue.h>
 
@@ -74,6 +74,8 @@ void chunk_give_back(struct chunk *chunk); /* REQUESTED -> READY, without its to
  * the token contains how far the service has searched. */
 void chunk_give_back_with_token(struct chunk *chunk);
 bool chunk_take(struct chunk *chunk, struct run *ret); /* the next rows; false: none wait */
+/* Takes the next rows of a list, as a scan's item, and removes chunks that have no more. */
+enum scan_state chunk_list_take(struct chunk_list *list, struct scan_item *ret);
 /* Adds the range and rows of `next` to the chunk. Both are DONE, and `next` begins where the chunk
  * ends. */
 void chunk_join(struct chunk *chunk, struct chunk *next);

@@ -258,19 +258,10 @@ static void filtered_give_back(struct scan *scan, uint64_t id)
 static enum scan_state filtered_take(struct scan *scan, struct scan_item *ret)
 {
     struct filtered_scan *self = (struct filtered_scan *)scan;
-    struct chunk *chunk;
-    while ((chunk = TAILQ_FIRST(&self->chunks))) {
-        *ret = (struct scan_item){.kind = SCAN_ROWS, .pages = 1};
-        if (chunk_take(chunk, &ret->rows)) {
-            self->waiting_bytes -= page_bytes(ret->rows.page);
-            return SCAN_ITEM;
-        }
-        if (chunk->state != CHUNK_DONE)
-            return SCAN_WAIT;
-        TAILQ_REMOVE(&self->chunks, chunk, link);
-        chunk_destroy(chunk);
-    }
-    return SCAN_END;
+    enum scan_state state = chunk_list_take(&self->chunks, ret);
+    if (state == SCAN_ITEM)
+        self->waiting_bytes -= page_bytes(ret->rows.page);
+    return state;
 }
 
 static double filtered_waiting(const struct scan *scan)

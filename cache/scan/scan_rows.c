@@ -354,19 +354,10 @@ static void rows_give_back(struct scan *scan, uint64_t id)
 static enum scan_state rows_take(struct scan *scan, struct scan_item *ret)
 {
     struct row_scan *self = (struct row_scan *)scan;
-    struct chunk *chunk;
-    while ((chunk = first_chunk(self))) {
-        *ret = (struct scan_item){.kind = SCAN_ROWS, .pages = 1};
-        if (chunk_take(chunk, &ret->rows)) {
-            page_window_take(&self->window, &ret->rows);
-            return SCAN_ITEM;
-        }
-        if (chunk->state != CHUNK_DONE)
-            return SCAN_WAIT;
-        TAILQ_REMOVE(&self->chunks, chunk, link);
-        chunk_destroy(chunk);
-    }
-    return SCAN_END;
+    enum scan_state state = chunk_list_take(&self->chunks, ret);
+    if (state == SCAN_ITEM)
+        page_window_take(&self->window, &ret->rows);
+    return state;
 }
 
 static double rows_waiting(const struct scan *scan)

@@ -236,7 +236,7 @@ struct range range_expressible_part(struct range range, struct position *end)
     if (key.size >= sizeof(end->data))
         return (struct range){range.lo, range.lo};
     memcpy(end->data, key.data, key.size);
-    end->data[key.size] = begins_inside ? POSITION_AFTER[0] : '\0';
+    end->data[key.size] = *(begins_inside ? POSITION_AFTER : "");
     end->size = key.size + 1;
     return (struct range){range.lo, position_bytes(end)};
 }

@@ -70,7 +70,7 @@ void outcome_store_refused(struct writer *writer, struct caller *caller, struct 
     bool is_conflict = failure->error == -EEXIST || failure->http_status == 412;
     if (outcome->may_be_stored && is_conflict)
         failure->advice = "what is stored may be this file's earlier text, whose answer was lost; "
-                          "write the file again";
+                          "open the file again, and write it";
     outcome->may_be_stored |= failure->is_ambiguous;
     outcome->refused = *failure;
     if (failure->error == -ESTALE && writer->draft.state != DRAFT_LOOSE)

@@ -117,7 +117,7 @@ def test_of_a_conflict_loop_few_texts_are_kept(mounts, stored):
 # The first write of the mount is made and its answer is lost; its repetition is refused, so the caller is told of a failure.
 LOST = "lost=write:1,fail=write:2:403:AuthorizationFailure"
 
-EARLIER = "what is stored may be this file's earlier text, whose answer was lost; write the file again"
+EARLIER = "what is stored may be this file's earlier text, whose answer was lost; open the file again, and write it"
 
 # how the file is opened, what is called twice, and the outcome of the second call
 ANSWERS = {

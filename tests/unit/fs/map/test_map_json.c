@@ -12,9 +12,10 @@ static void assert_drawn_of(const struct mapped *list, struct map_drawing drawin
                             const char *expected)
 {
     struct table_facts facts;
-    _cleanup_(survey_destroyp) struct survey *survey = mapped_facts(list, drawing.by_bytes, &facts);
+    struct survey *survey = mapped_facts(list, drawing.by_bytes, &facts);
     drawing.facts = &facts;
     assert_drawn(drawing, expected);
+    survey_destroy(survey);
 }
 
 static const struct mapped packages[] = {

@@ -277,7 +277,7 @@ int account_find_directory(struct account *account, struct caller *caller,
 {
     struct local_directories *local = account->write.local;
     /* Its rows may all be held deletes, and more than the cache has room for: a search for another
-     * row would read all of them. `rm -r` of a filter has deleted all that it knows. */
+     * row would read all of them. `rm -r` of a filter has deleted all matches that it listed. */
     bool may_be_emptied =
         directory->table &&
         (directory->filter || pending_has_hold(account->write.pending, directory->table));

@@ -17,8 +17,8 @@
 
 #define FAILURE_LOG_SIZE  100
 #define FAILURE_LOG_ALIKE 10
-#define FAILURE_LOG_REST_MS                                                                        \
-    60000 /* without such a failure: the next one gets a record of its own again */
+/* After this time without such a failure the next one gets a record of its own again. */
+#define FAILURE_LOG_REST_MS 60000
 
 struct failure_record {    /* fs/ makes a path from table and position when it shows the record */
     int64_t at_100ns;      /* the time; of equal failures that of the last */

@@ -3,8 +3,8 @@
 
 #define TRAVERSED_BYTES   ((size_t)16 << 20) /* what is visited within seconds */
 #define DENSE_AHEAD_BYTES ((size_t)4 << 20)  /* some pages: they may turn out not to be needed */
-/* More than DENSE_ROWS rows are read faster as keys. If so many are expected, reading stops at
- * DENSE_FIRST_ROWS. */
+/* If the range is expected to have more than DENSE_ROWS rows, this module reads DENSE_FIRST_ROWS of
+ * them. A scan of keys reads the rest faster. */
 #define DENSE_FIRST_ROWS 24000
 #define DENSE_ROWS       64000
 #define SHORT_PAGES      4 /* within one partition, in addition to one a partition */

@@ -19,14 +19,14 @@ struct rows_first {
 
 /* Reads the unknown rows of question->range.
  * - For a process that traverses (`whole` is not NULL): it visits these rows next. Reads as many as
- * fit next to the held pages that it has not visited yet, and about 16 MiB at most: more would
- * become too old before they are visited.
+ *   fit next to the held pages that it has not visited yet, and about 16 MiB at most: more would
+ *   become too old before they are visited.
  * - For another process, only if nothing is known at the start of the range. Reading stops when
  *   more than `fanout` partitions were counted, or one with a whole page of rows, or more pages
- * than partitions + 4: from there on, a query for each name costs no more. It also stops at three
- * quarters of the cache; and at 24,000 rows if more than 64,000 are expected, since keys can be
- * read faster, with eight requests in parallel, and the process may need only names. 0 or -errno
- * with the reason in caller->call. */
+ *   than partitions + 4: from there on, a query for each name costs no more. It also stops at
+ *   three quarters of the cache; and at 24,000 rows if more than 64,000 are expected, since keys
+ *   can be read faster, with eight requests in parallel, and the process may need only names.
+ * 0 or -errno with the reason in caller->call. */
 int rows_first_read(const struct rows_first *rows_first, struct caller *caller,
                     const struct question *question, const struct owned_range *whole);
 

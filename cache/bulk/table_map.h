@@ -9,16 +9,15 @@
 #include "client/store/page.h"
 
 #define TABLE_MAP_LONG_KEY_BYTES 255 /* a longer key, in UTF-8, is no name of a directory */
-#define TABLE_MAP_LONG_ROW_KEY_BYTES                                                               \
-    (TABLE_MAP_LONG_KEY_BYTES -                                                                    \
-     5) /* and a longer RowKey is no name of a file, which ends in .json */
+/* A longer RowKey is no name of a file, which ends in .json. */
+#define TABLE_MAP_LONG_ROW_KEY_BYTES (TABLE_MAP_LONG_KEY_BYTES - 5)
 
 struct table_map;
 
 struct table_facts {               /* views */
     const struct survey_node *all; /* bytes: of the rows' texts */
-    struct bytes
-        largest_key; /* the key with the most entities; if several have as many, the first */
+    /* The key with the most entities; if several have as many, the first. */
+    struct bytes largest_key;
     uint64_t largest_entities;
     uint64_t single_partitions; /* that have one entity */
     uint64_t long_partition_keys, long_row_keys;

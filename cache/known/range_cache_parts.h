@@ -27,8 +27,8 @@ struct range_cache {
     size_t idle_count;
     uint64_t floor; /* of tables that are not kept: pages with a lower stamp order are refused */
     struct range_holdings holdings;
-    struct page_queue passed,
-        used; /* each page is in one of them; pages of `passed` are evicted first, from the front */
+    /* Each page is in one of them. Pages of `passed` are evicted first, from the front. */
+    struct page_queue passed, used;
     uint64_t evicted;
 };
 

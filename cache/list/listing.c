@@ -18,7 +18,7 @@
  * | BEGUN    | at the start, without entries   | the first entry returned: READING     |
  * | READING  | anywhere, or lost its place     | the sure end: COMPLETE; cookie 0      |
  * | COMPLETE | nothing is after it             | going back: READING; cookie 0         |
- * A listing of a level uses no batch; its level knows the end. */
+ * A listing of a level uses no batch; its level reports the end. */
 enum state { NEW, BEGUN, READING, COMPLETE };
 
 /* The entries that one run of rows gave, cookies first + 1 to first + n: each row, or each row that

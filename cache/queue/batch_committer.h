@@ -7,12 +7,14 @@
  *   404, 409, 412: a row is not     the rows are read once, from the refused one to the last. Each
  *   as the change expects it        change ends by what was found (reconcile.h), or is sent again.
  *                                   If the page has less than half of these rows (others lie
- * between them), later refusals read single rows: 1, then 2, 4, ..., and then the rest is sent
- * again the table does not exist, or    the deletes count as done; the texts have failed is being
- * deleted another error that names a row  that change has failed; the others are sent again 400,
- * 413 without a row          the two halves of the batch are sent one after the other another error
- * without a row     all have failed. Example: 403 the service is not available    the changes stay
- * queued, and are sent again later
+ *                                   between them), later refusals read single rows: 1, then 2,
+ *                                   4, ..., and then the rest is sent again
+ *   the table does not exist, or    the deletes count as done; the texts have failed
+ *   is being deleted
+ *   another error that names a row  that change has failed; the others are sent again
+ *   400, 413 without a row          the two halves of the batch are sent one after the other
+ *   another error without a row     all have failed. Example: 403
+ *   the service is not available    the changes stay queued, and are sent again later
  *
  * `failed` is called at once for each change that failed, `stored` for each text that was stored,
  * in the thread that sends the batch and without a lock. Only afterwards the change leaves the

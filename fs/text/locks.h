@@ -16,9 +16,8 @@
 
 #include <sys/types.h>
 
-#define LOCKS_MAX                                                                                  \
-    ((size_t)10000) /* in a mount, waiting ones included: each call visits all locks of its file   \
-                     */
+/* In a mount, waiting ones included: each call visits all locks of its file. */
+#define LOCKS_MAX ((size_t)10000)
 
 struct locks;       /* all locks of a mount */
 struct locked_file; /* a file that may be locked; handles hold references */

@@ -144,9 +144,9 @@ void writers_let_go(struct held_writers *held, bool is_gone);
  * the old entity is gone. (Another refused write is only undone.) The last 1,024 names are kept. */
 void writers_note_removed(struct writers *writers, struct address address);
 /* Ends the holds of both names after a rename. The writers of the new name become DETACHED. The
- * writers of the old name have the new name from then on. A NEW one, and one that knows `before`,
- * know `after` from then on: their next store replaces that. Without pages: nothing was stored, and
- * a NEW writer stays NEW. */
+ * writers of the old name have the new name from then on. If such a writer is NEW, or its known
+ * version is `before`, its known version becomes `after`, which its next store replaces. Without
+ * pages: nothing was stored, and a NEW writer stays NEW. */
 void writers_let_go_renamed(struct held_writers *from, struct held_writers *to,
                             const struct entity *before, const struct entity *after);
 /* Gives the settled address to the writers and holds that the settlement concerns, also to busy
